@@ -1,0 +1,3 @@
+module github.com/tailscope/tailscope
+
+go 1.26
