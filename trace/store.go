@@ -1,0 +1,352 @@
+package trace
+
+// A Kind is the role of a span.
+type Kind uint8
+
+const (
+	KindUnspecified Kind = iota
+	KindInternal
+	KindServer
+	KindClient
+	KindProducer
+	KindConsumer
+)
+
+var kindNames = [...]string{"unspecified", "internal", "server", "client", "producer", "consumer"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// A Status is what a span said of its own success.
+type Status uint8
+
+const (
+	StatusUnset Status = iota
+	StatusOK
+	StatusError
+)
+
+var statusNames = [...]string{"unset", "ok", "error"}
+
+func (s Status) String() string { return statusNames[s] }
+
+// Flags are what a format says of a span beyond its fields.
+type Flags uint8
+
+const (
+	// Shared marks the server half of a pair that has one id (Zipkin).
+	Shared Flags = 1 << iota
+	// FollowsFrom marks a span whose reference says that its parent did not
+	// wait for it.
+	FollowsFrom
+)
+
+// A SpanRef is the index of a span in its Store.
+type SpanRef int32
+
+// NoSpan is the SpanRef of no span.
+const NoSpan SpanRef = -1
+
+// A RawSpan is a span as a decoder has it. Its byte slices are valid only
+// during the call that it is passed to.
+type RawSpan struct {
+	TraceID       TraceID
+	ID, ParentID  SpanID
+	Start, End    Time
+	Kind          Kind
+	Status        Status
+	Flags         Flags
+	Name          []byte
+	StatusMessage []byte
+	TraceState    []byte
+	Resource      ResourceID
+	Attrs         []RawAttr
+	Events        []RawEvent
+	Links         []RawLink
+}
+
+// Reset empties s for the next span and keeps its memory.
+func (s *RawSpan) Reset() {
+	*s = RawSpan{Attrs: s.Attrs[:0], Events: s.Events[:0], Links: s.Links[:0]}
+}
+
+// A RawEvent is an event of a RawSpan.
+type RawEvent struct {
+	Time  Time
+	Name  []byte
+	Attrs []RawAttr
+}
+
+// A RawLink is a link of a RawSpan.
+type RawLink struct {
+	TraceID TraceID
+	ID      SpanID
+}
+
+// An Event is something that happened at one instant of a span.
+type Event struct {
+	Time  Time
+	Name  StringID
+	Attrs []Attr
+}
+
+// A Link points to a span that caused this one without waiting for it.
+type Link struct {
+	TraceID TraceID
+	ID      SpanID
+}
+
+// A Store holds spans in columns, in the order of arrival, without a heap
+// object per span. It is not safe for concurrent use; decoders that run side by
+// side fill one each, which Append joins.
+type Store struct {
+	*Tables
+
+	// KeepAll keeps every attribute of every span, as a conversion needs.
+	KeepAll bool
+
+	traceIDs   []TraceID
+	ids        []SpanID
+	parents    []SpanID
+	starts     []Time
+	ends       []Time
+	names      []StringID
+	resources  []ResourceID
+	kinds      []Kind
+	statuses   []Status
+	flags      []Flags
+	attrOffset []uint32 // len(spans)+1
+	attrs      []Attr
+
+	// Sparse columns.
+	statusMessages map[SpanRef]StringID
+	traceStates    map[SpanRef]StringID
+	events         map[SpanRef][]Event
+	links          map[SpanRef][]Link
+
+	// Texts of the identifiers that are not hexadecimal.
+	traceIDTexts map[TraceID]string
+	spanIDTexts  map[SpanID]string
+
+	analysedKeys []int8 // per StringID of a key: 0 not asked yet, 1 kept of every span, -1 not
+}
+
+// NewStore returns an empty store over tables, which metric points may share.
+func NewStore(tables *Tables) *Store {
+	return &Store{
+		Tables:         tables,
+		attrOffset:     []uint32{0},
+		statusMessages: map[SpanRef]StringID{},
+		traceStates:    map[SpanRef]StringID{},
+		events:         map[SpanRef][]Event{},
+		links:          map[SpanRef][]Link{},
+		traceIDTexts:   map[TraceID]string{},
+		spanIDTexts:    map[SpanID]string{},
+	}
+}
+
+// Len is the number of spans.
+func (s *Store) Len() int { return len(s.ids) }
+
+// Add appends a span. It does not judge the span: repair is graph's.
+func (s *Store) Add(r *RawSpan) SpanRef {
+	ref := SpanRef(len(s.ids))
+	s.traceIDs = append(s.traceIDs, r.TraceID)
+	s.ids = append(s.ids, r.ID)
+	s.parents = append(s.parents, r.ParentID)
+	s.starts = append(s.starts, r.Start)
+	s.ends = append(s.ends, r.End)
+	s.names = append(s.names, s.Intern(r.Name))
+	s.resources = append(s.resources, r.Resource)
+	s.kinds = append(s.kinds, r.Kind)
+	s.statuses = append(s.statuses, r.Status)
+	s.flags = append(s.flags, r.Flags)
+
+	all := s.KeepAll || r.ParentID == NoSpanID || r.Kind == KindServer || r.Kind == KindConsumer
+	s.attrs = s.keep(s.attrs, r.Attrs, all)
+	s.attrOffset = append(s.attrOffset, uint32(len(s.attrs)))
+
+	if len(r.StatusMessage) > 0 {
+		s.statusMessages[ref] = s.Intern(r.StatusMessage)
+	}
+	if len(r.TraceState) > 0 {
+		s.traceStates[ref] = s.Intern(r.TraceState)
+	}
+	if len(r.Events) > 0 {
+		events := make([]Event, len(r.Events))
+		for i, e := range r.Events {
+			events[i] = Event{Time: e.Time, Name: s.Intern(e.Name)}
+			if len(e.Attrs) > 0 {
+				events[i].Attrs = s.keep(nil, e.Attrs, s.KeepAll)
+			}
+		}
+		s.events[ref] = events
+	}
+	if len(r.Links) > 0 {
+		links := make([]Link, len(r.Links))
+		for i, l := range r.Links {
+			links[i] = Link(l)
+		}
+		s.links[ref] = links
+	}
+	return ref
+}
+
+// keep appends the attributes that are kept: all, or those on the analysis
+// list.
+func (s *Store) keep(to []Attr, raw []RawAttr, all bool) []Attr {
+	for i := range raw {
+		key := s.Intern(raw[i].Key)
+		if all || s.analysed(key) {
+			to = append(to, Attr{key, s.Value(raw[i].Value)})
+		}
+	}
+	return to
+}
+
+func (s *Store) analysed(key StringID) bool {
+	for int(key) >= len(s.analysedKeys) {
+		s.analysedKeys = append(s.analysedKeys, 0)
+	}
+	if s.analysedKeys[key] == 0 {
+		s.analysedKeys[key] = -1
+		if Analysed(s.String(key)) {
+			s.analysedKeys[key] = 1
+		}
+	}
+	return s.analysedKeys[key] > 0
+}
+
+// TextTraceID is the id of a trace by its text. A text that is not hexadecimal
+// is hashed and remembered.
+func (s *Store) TextTraceID(text []byte) TraceID {
+	if id, ok := ParseTraceID(text); ok {
+		return id
+	}
+	id := hashTraceID(text)
+	s.traceIDTexts[id] = string(text)
+	return id
+}
+
+// TextSpanID is the id of a span by its text. The empty text is no span.
+func (s *Store) TextSpanID(text []byte) SpanID {
+	if len(text) == 0 {
+		return NoSpanID
+	}
+	if id, ok := ParseSpanID(text); ok {
+		return id
+	}
+	id := hashSpanID(text)
+	s.spanIDTexts[id] = string(text)
+	return id
+}
+
+// TraceIDText is the trace's id as the input spelled it.
+func (s *Store) TraceIDText(id TraceID) string {
+	if text, ok := s.traceIDTexts[id]; ok {
+		return text
+	}
+	return id.String()
+}
+
+// SpanIDText is the span's id as the input spelled it; empty for no span.
+func (s *Store) SpanIDText(id SpanID) string {
+	if text, ok := s.spanIDTexts[id]; ok {
+		return text
+	}
+	if id == NoSpanID {
+		return ""
+	}
+	return id.String()
+}
+
+// The columns of a span.
+
+func (s *Store) TraceID(r SpanRef) TraceID        { return s.traceIDs[r] }
+func (s *Store) ID(r SpanRef) SpanID              { return s.ids[r] }
+func (s *Store) ParentID(r SpanRef) SpanID        { return s.parents[r] }
+func (s *Store) Interval(r SpanRef) Interval      { return Interval{s.starts[r], s.ends[r]} }
+func (s *Store) Name(r SpanRef) StringID          { return s.names[r] }
+func (s *Store) Kind(r SpanRef) Kind              { return s.kinds[r] }
+func (s *Store) Status(r SpanRef) Status          { return s.statuses[r] }
+func (s *Store) SpanFlags(r SpanRef) Flags        { return s.flags[r] }
+func (s *Store) ResourceOf(r SpanRef) ResourceID  { return s.resources[r] }
+func (s *Store) StatusMessage(r SpanRef) StringID { return s.statusMessages[r] }
+func (s *Store) TraceState(r SpanRef) StringID    { return s.traceStates[r] }
+func (s *Store) Events(r SpanRef) []Event         { return s.events[r] }
+func (s *Store) Links(r SpanRef) []Link           { return s.links[r] }
+
+// Attrs is the kept attributes of a span, in the order of the input. The
+// caller must not change them.
+func (s *Store) Attrs(r SpanRef) []Attr { return s.attrs[s.attrOffset[r]:s.attrOffset[r+1]] }
+
+// Attr is the value of the first of keys that the span has; zero if none.
+func (s *Store) Attr(r SpanRef, keys ...string) Value {
+	attrs := s.Attrs(r)
+	if len(attrs) == 0 {
+		return 0
+	}
+	for _, k := range keys {
+		for _, a := range attrs {
+			if a.Value != 0 && s.String(a.Key) == k {
+				return a.Value
+			}
+		}
+	}
+	return 0
+}
+
+// AttrText is the text of Attr.
+func (s *Store) AttrText(r SpanRef, keys ...string) string { return s.Text(s.Attr(r, keys...)) }
+
+// Append adds all spans of o, whose tables t has been absorbed into s's.
+func (s *Store) Append(o *Store, m *Remap) {
+	base := SpanRef(len(s.ids))
+	s.traceIDs = append(s.traceIDs, o.traceIDs...)
+	s.ids = append(s.ids, o.ids...)
+	s.parents = append(s.parents, o.parents...)
+	s.starts = append(s.starts, o.starts...)
+	s.ends = append(s.ends, o.ends...)
+	s.kinds = append(s.kinds, o.kinds...)
+	s.statuses = append(s.statuses, o.statuses...)
+	s.flags = append(s.flags, o.flags...)
+	for _, n := range o.names {
+		s.names = append(s.names, m.Strings[n])
+	}
+	for _, r := range o.resources {
+		s.resources = append(s.resources, m.Resources[r])
+	}
+	first := uint32(len(s.attrs))
+	s.attrs = appendAttrs(s.attrs, o.attrs, m)
+	for _, at := range o.attrOffset[1:] {
+		s.attrOffset = append(s.attrOffset, first+at)
+	}
+	for r, id := range o.statusMessages {
+		s.statusMessages[base+r] = m.Strings[id]
+	}
+	for r, id := range o.traceStates {
+		s.traceStates[base+r] = m.Strings[id]
+	}
+	for r, events := range o.events {
+		moved := make([]Event, len(events))
+		for i, e := range events {
+			moved[i] = Event{e.Time, m.Strings[e.Name], appendAttrs(nil, e.Attrs, m)}
+		}
+		s.events[base+r] = moved
+	}
+	for r, links := range o.links {
+		s.links[base+r] = links
+	}
+	for id, text := range o.traceIDTexts {
+		s.traceIDTexts[id] = text
+	}
+	for id, text := range o.spanIDTexts {
+		s.spanIDTexts[id] = text
+	}
+}
+
+func appendAttrs(to, from []Attr, m *Remap) []Attr {
+	for _, a := range from {
+		to = append(to, Attr{m.Strings[a.Key], m.Value(a.Value)})
+	}
+	return to
+}

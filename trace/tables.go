@@ -1,0 +1,214 @@
+package trace
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"strconv"
+)
+
+// A StringID is the place of a string in Tables. The empty string is zero.
+// Equal strings have equal ids; the order of ids is the order in which strings
+// were met and means nothing.
+type StringID uint32
+
+// A ResourceID is the place of a resource in Tables. Zero is the resource with
+// no attributes.
+type ResourceID uint32
+
+// Tables holds what spans and metric points share: strings and resources, each
+// once. A Tables is not safe for concurrent use.
+type Tables struct {
+	strings   []string
+	stringIDs map[string]StringID
+
+	resources   []Resource
+	resourceIDs map[string]ResourceID
+	key         []byte // scratch of Resource
+	sorted      []Attr // scratch of Resource
+}
+
+// A Resource is the entity that recorded spans or points.
+type Resource struct {
+	// Attrs is sorted by key, then value, as text.
+	Attrs []Attr
+
+	// Service is service.name; empty if not given.
+	Service StringID
+
+	// Host names the clock: host.name, else host.id, pod, container,
+	// service.instance.id, service.name.
+	Host StringID
+
+	// Instance names the process: service.instance.id, else pod, container.id,
+	// host.name with process.pid, host.name; else empty.
+	Instance StringID
+
+	// Version is service.version.
+	Version StringID
+}
+
+// NewTables returns tables that hold the empty string and the empty resource.
+func NewTables() *Tables {
+	t := &Tables{stringIDs: map[string]StringID{}, resourceIDs: map[string]ResourceID{}}
+	t.strings = append(t.strings, "")
+	t.stringIDs[""] = 0
+	t.resources = append(t.resources, Resource{})
+	t.resourceIDs[""] = 0
+	return t
+}
+
+// String is the text of id.
+func (t *Tables) String(id StringID) string { return t.strings[id] }
+
+// Strings is the number of different strings.
+func (t *Tables) Strings() int { return len(t.strings) }
+
+// Intern is the id of the string with these bytes, which are copied if new.
+func (t *Tables) Intern(text []byte) StringID {
+	if id, ok := t.stringIDs[string(text)]; ok { // does not allocate
+		return id
+	}
+	return t.add(string(text))
+}
+
+// InternString is Intern of a string.
+func (t *Tables) InternString(text string) StringID {
+	if id, ok := t.stringIDs[text]; ok {
+		return id
+	}
+	return t.add(text)
+}
+
+func (t *Tables) add(text string) StringID {
+	id := StringID(len(t.strings))
+	t.strings = append(t.strings, text)
+	t.stringIDs[text] = id
+	return id
+}
+
+// Lookup is the id of text, if some span, resource or point has it.
+func (t *Tables) Lookup(text string) (StringID, bool) {
+	id, ok := t.stringIDs[text]
+	return id, ok
+}
+
+// Resource is the resource with the given id. The caller must not change it.
+func (t *Tables) Resource(id ResourceID) *Resource { return &t.resources[id] }
+
+// Resources is the number of different resources.
+func (t *Tables) Resources() int { return len(t.resources) }
+
+// Value interns a raw attribute value.
+func (t *Tables) Value(v RawValue) Value {
+	var buf [32]byte
+	b := v.Bytes
+	switch v.Type {
+	case Empty:
+		return 0
+	case Int:
+		b = strconv.AppendInt(buf[:0], v.Int, 10)
+	case Bool:
+		b = strconv.AppendBool(buf[:0], v.Int != 0)
+	case Double:
+		b = strconv.AppendFloat(buf[:0], v.Double, 'g', -1, 64)
+	}
+	return Value(v.Type)<<valueBits | Value(t.Intern(b))
+}
+
+// Text is the text of an attribute value, whatever its type.
+func (t *Tables) Text(v Value) string { return t.strings[v.text()] }
+
+// AddResource is the id of the resource with these attributes, in any order.
+func (t *Tables) AddResource(raw []RawAttr) ResourceID {
+	t.sorted = t.sorted[:0]
+	for _, a := range raw {
+		t.sorted = append(t.sorted, Attr{t.Intern(a.Key), t.Value(a.Value)})
+	}
+	return t.addResource(t.sorted)
+}
+
+func (t *Tables) addResource(attrs []Attr) ResourceID {
+	slices.SortFunc(attrs, func(a, b Attr) int {
+		if a.Key != b.Key {
+			return cmpString(t.strings[a.Key], t.strings[b.Key])
+		}
+		if c := cmpString(t.Text(a.Value), t.Text(b.Value)); c != 0 {
+			return c
+		}
+		return int(a.Value.Type()) - int(b.Value.Type())
+	})
+	t.key = t.key[:0]
+	for _, a := range attrs {
+		t.key = binary.LittleEndian.AppendUint32(t.key, uint32(a.Key))
+		t.key = binary.LittleEndian.AppendUint32(t.key, uint32(a.Value))
+	}
+	if id, ok := t.resourceIDs[string(t.key)]; ok {
+		return id
+	}
+	r := Resource{Attrs: slices.Clone(attrs)}
+	get := func(keys ...string) StringID {
+		for _, k := range keys {
+			for _, a := range attrs {
+				if t.strings[a.Key] == k && t.Text(a.Value) != "" {
+					return a.Value.text()
+				}
+			}
+		}
+		return 0
+	}
+	r.Service = get("service.name")
+	r.Version = get("service.version")
+	r.Host = get("host.name", "host.id", "k8s.pod.uid", "k8s.pod.name", "container.id", "container.name", "service.instance.id", "service.name")
+	r.Instance = get("service.instance.id", "k8s.pod.uid", "k8s.pod.name", "container.id")
+	if r.Instance == 0 {
+		if host, pid := get("host.name"), get("process.pid"); host != 0 && pid != 0 {
+			r.Instance = t.InternString(t.strings[host] + ":" + t.strings[pid])
+		} else {
+			r.Instance = host
+		}
+	}
+	id := ResourceID(len(t.resources))
+	t.resources = append(t.resources, r)
+	t.resourceIDs[string(bytes.Clone(t.key))] = id
+	return id
+}
+
+// A Remap translates the ids of one Tables into those of another.
+type Remap struct {
+	Strings   []StringID
+	Resources []ResourceID
+}
+
+// Value is the value v in the other tables.
+func (m *Remap) Value(v Value) Value {
+	return v&^valueMask | Value(m.Strings[v.text()])
+}
+
+// Absorb adds all of o's strings and resources to t and returns the
+// translation of o's ids.
+func (t *Tables) Absorb(o *Tables) *Remap {
+	m := &Remap{Strings: make([]StringID, len(o.strings)), Resources: make([]ResourceID, len(o.resources))}
+	for i, s := range o.strings {
+		m.Strings[i] = t.InternString(s)
+	}
+	var attrs []Attr
+	for i := range o.resources {
+		attrs = attrs[:0]
+		for _, a := range o.resources[i].Attrs {
+			attrs = append(attrs, Attr{m.Strings[a.Key], m.Value(a.Value)})
+		}
+		m.Resources[i] = t.addResource(attrs)
+	}
+	return m
+}
+
+func cmpString(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
