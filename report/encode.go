@@ -15,14 +15,14 @@ import (
 func Encode(w io.Writer, r *Report) error {
 	c := *r
 	c.Schema = ReportV1
-	return encode(w, c, "  ")
+	return encode(w, c, true)
 }
 
-// EncodeTrace is [Encode] for a trace, one line per value to keep long traces readable by tools.
+// EncodeTrace is [Encode] for a trace, on one line: long traces hold 10⁵ spans.
 func EncodeTrace(w io.Writer, t *Trace) error {
 	c := *t
 	c.Schema = TraceV1
-	return encode(w, c, "")
+	return encode(w, c, false)
 }
 
 // Decode reads what Encode wrote.
@@ -49,18 +49,18 @@ func DecodeTrace(r io.Reader) (*Trace, error) {
 	return t, nil
 }
 
-func encode(w io.Writer, v any, indent string) error {
+func encode(w io.Writer, v any, indent bool) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", indent)
+	if indent {
+		e.SetIndent("", "  ")
+	}
 	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	if _, err := w.Write(plain(b.Bytes())); err != nil {
-		return err
-	}
-	return nil
+	_, err := w.Write(plain(b.Bytes()))
+	return err
 }
 
 // marshal is json.Marshal that leaves <, > and & as they are.
@@ -78,10 +78,11 @@ func quoted(s string) []byte {
 }
 
 // plain escapes what could steer a terminal: DEL, the C1 controls and the format characters (bidi controls, zero
-// widths). In JSON they can stand only inside strings, where \u decodes to the same.
+// widths); and U+FFFD, because encoding/json escapes it where it replaces. In JSON they can stand only inside
+// strings, where \u decodes to the same.
 func plain(b []byte) []byte {
 	steers := func(r rune) bool {
-		return r == 0x7f || r >= 0x80 && r < 0xa0 || r > 0xff && unicode.Is(unicode.Cf, r) || r == 0xad
+		return r >= 0x7f && (r < 0xa0 || r == utf8.RuneError || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp))
 	}
 	if bytes.IndexFunc(b, steers) < 0 {
 		return b

@@ -106,21 +106,20 @@ func (f *Float) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// appendFloat writes v with 12 significant digits: enough for nanoseconds in a million seconds of milliseconds,
-// few enough that 0.1 + 0.2 is 0.3. Negative zero is zero.
+// appendFloat writes whole numbers in full and others with 12 significant digits: enough for nanoseconds in a
+// million seconds of milliseconds, few enough that 0.1 + 0.2 is 0.3. Negative zero is zero.
 func appendFloat(b []byte, v float64) []byte {
-	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 11, 64), 64)
-	if err != nil || r == 0 { // err: rounding up the largest floats
-		r = v
-	}
-	if r == 0 {
+	if v == 0 {
 		return append(b, '0')
 	}
+	if v != math.Trunc(v) {
+		v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 11, 64), 64) // in range: whole beyond 2⁵³
+	}
 	format := byte('f')
-	if a := math.Abs(r); a < 1e-6 || a >= 1e21 {
+	if a := math.Abs(v); a < 1e-6 || a >= 1e21 {
 		format = 'e'
 	}
-	return strconv.AppendFloat(b, r, format, -1, 64)
+	return strconv.AppendFloat(b, v, format, -1, 64)
 }
 
 // An Interval is [Lo, Hi] at the report's confidence (95 % unless Run.Alpha says otherwise). An end that the data
@@ -190,11 +189,11 @@ func (l List[T]) MarshalJSON() ([]byte, error) {
 // A Pair is one number of each data set.
 type Pair struct {
 	Baseline Num `json:"baseline,omitzero"` // absent for a single data set
-	Current  Num `json:"current"`
+	Current  Num `json:"current"`           // the current set
 }
 
 // Sides is one value of each data set.
 type Sides[T any] struct {
 	Baseline *T `json:"baseline,omitempty"` // nil, and absent, for a single data set
-	Current  T  `json:"current"`
+	Current  T  `json:"current"`            // the current set
 }
