@@ -1,0 +1,104 @@
+package escape
+
+import (
+	"fmt"
+	"html"
+	"strings"
+)
+
+// HTML returns s for the text of an HTML element or a quoted attribute. Templates of html/template escape by
+// themselves and want [Terminal] alone.
+func HTML(s string) string { return html.EscapeString(Terminal(s)) }
+
+// Markdown returns s for a place inside a line or a table cell, where it shows as it is: it makes no heading, list,
+// link, mention, markup, column or line, in CommonMark and in GitHub's dialect. It must not be put inside a code span.
+// What has a meaning only in some places is escaped only there, so that the source stays readable.
+func Markdown(s string) string {
+	s = Terminal(s)
+	var b strings.Builder
+	b.Grow(len(s) + 16)
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '\\', '`', '*', '[', ']', '|', '#', '~', '$':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case '<', '&', '@': // entities: HTML must not begin even in a reader that knows no backslashes
+			fmt.Fprintf(&b, "&#%d;", c)
+		case '_':
+			if !between(s, i) {
+				b.WriteByte('\\')
+			}
+			b.WriteByte(c)
+		case ':': // of a bare URL; other schemes make no link without brackets
+			if rest := s[i:]; len(rest) > 1 && rest[1] != ' ' {
+				b.WriteString("&#58;")
+				continue
+			}
+			b.WriteByte(c)
+		case '.':
+			if i >= 3 && strings.EqualFold(s[i-3:i], "www") {
+				b.WriteString("&#46;")
+				continue
+			}
+			if i > 0 && strings.Trim(s[:i], "0123456789") == "" { // an ordered list
+				b.WriteByte('\\')
+			}
+			b.WriteByte(c)
+		case ')':
+			if i > 0 && strings.Trim(s[:i], "0123456789") == "" {
+				b.WriteByte('\\')
+			}
+			b.WriteByte(c)
+		case '-', '+', '=', '>':
+			if strings.Trim(s[:i], " ") == "" { // list, quote, rule, underline of a heading
+				b.WriteByte('\\')
+			}
+			b.WriteByte(c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// between reports whether the byte at i stands inside a word, where an underscore makes no emphasis.
+func between(s string, i int) bool {
+	word := func(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+	return i > 0 && i+1 < len(s) && word(s[i-1]) && word(s[i+1])
+}
+
+// DOT returns s as a quoted DOT string, quotes included. Backslashes are doubled, so that \n, \N and \G of the data
+// are text; the string is never an HTML-like label.
+func DOT(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(Terminal(s)) + `"`
+}
+
+// Mermaid returns s as a quoted Mermaid label, quotes included. ASCII punctuation with a meaning in Mermaid, in its
+// Markdown strings or in HTML becomes #NN; codes.
+func Mermaid(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range Terminal(s) {
+		switch {
+		case r >= 0x80, r >= '0' && r <= '9', r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', strings.ContainsRune(" ./,-+=?!", r):
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, "#%d;", r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// CSV returns s as one CSV field, quoted where needed. A field that a spreadsheet would take for a formula gets an
+// apostrophe before it; numbers do not pass through here.
+func CSV(s string) string {
+	s = Terminal(s)
+	if t := strings.TrimLeft(s, " "); t != "" && strings.ContainsRune("=+-@|%", rune(t[0])) || strings.HasPrefix(s, `\t`) || strings.HasPrefix(s, `\r`) {
+		s = "'" + s
+	}
+	if strings.ContainsAny(s, `",;'`) || strings.HasPrefix(s, " ") || strings.HasSuffix(s, " ") {
+		return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+	}
+	return s
+}
