@@ -8,3 +8,6 @@ require (
 	golang.org/x/text v0.44.0
 	golang.org/x/tools v0.52.0
 )
+go 1.26
+
+require gonum.org/v1/gonum v0.17.0

@@ -1,0 +1,326 @@
+package stats
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// A Member is one test of the exceedance family: whether more of the requests of one side are above a threshold.
+type Member struct {
+	// Share is the tail share u of the pooled requests that the threshold stands for; the quantile is 1 − u.
+	Share float64
+
+	// Threshold is the smallest pooled latency with F >= 1 − u. Above means strictly above.
+	Threshold float64
+
+	Base, Cur           Count   // requests above and in all, unweighted
+	BaseShare, CurShare float64 // weighted shares above
+
+	// Direction is +1 where the current share above is larger, −1 where it is smaller, 0 where they are equal.
+	Direction int
+
+	// Quantile is the pooled F at the threshold; 1 − Share but for ties. From and Moved are the baseline's value
+	// there and how far the current one's lies from it. Between unequal shares this quantile is on different
+	// sides of the threshold in the two samples, also with ties, so Moved has the sign of Direction.
+	Quantile, From, Moved float64
+
+	// Raw is the p-value of this threshold alone: the largest of Fisher's and of the block tests'.
+	Raw float64
+
+	// P is Raw adjusted for the whole family.
+	P float64
+}
+
+// A Count is some of many.
+type Count struct{ Above, Of int }
+
+// A Test is the answer to "did the latency change?".
+type Test struct {
+	// P is the p-value of the endpoint, adjusted for its family of thresholds, not for other endpoints.
+	P float64
+
+	// Method is Runs where the runs decide, by the t-test of the target quantile; then there are no members.
+	Method Method
+
+	// Members are ordered from the widest tail inward.
+	Members []Member
+
+	// Basis is the member that speaks for the test: the smallest P among those that moved by the smallest
+	// effect or, failing these, among all. Where members reject in both directions it is the one nearest to the
+	// target quantile. −1 without members.
+	Basis int
+
+	// Opposed is a member that rejects in the other direction than the basis, −1 if none does.
+	Opposed int
+
+	Warnings []Warning
+}
+
+const (
+	// minAbove is the least number of pooled requests above a threshold: with fewer than 6 no split of equal
+	// sides reaches p = 0.05.
+	minAbove = 6
+
+	// minFamily is the least number of pooled requests for thresholds other than the median.
+	minFamily = 12
+)
+
+// tailShares are the tail shares of a family on n pooled requests, widest first.
+func tailShares(n int, q float64) []float64 {
+	if n < minFamily {
+		return []float64{0.5}
+	}
+	var shares []float64
+	for u := 0.5; u*float64(n) >= minAbove && u >= (1-q)/4*(1-slack); u /= 2 {
+		shares = append(shares, u)
+	}
+	if u := 1 - q; u*float64(n) >= minAbove*(1-slack) && !slices.Contains(shares, u) {
+		shares = append(shares, u)
+		slices.SortFunc(shares, func(a, b float64) int { return cmp.Compare(b, a) })
+	}
+	return shares
+}
+
+// distance is how far a tail share is from the target's, as a ratio.
+func (o Options) distance(u float64) float64 { return math.Abs(math.Log(u / (1 - o.Quantile))) }
+
+// pooled merges two sorted samples.
+func (p *Pair) pooled() (x, cum []float64) {
+	a, b := p.Base, p.Cur
+	n := len(a.x) + len(b.x)
+	x, cum = make([]float64, 0, n), make([]float64, 1, n+1)
+	for i, j := 0, 0; i+j < n; {
+		w := 0.0
+		if j == len(b.x) || i < len(a.x) && a.x[i] <= b.x[j] {
+			x, w = append(x, a.x[i]), a.w[i]
+			i++
+		} else {
+			x, w = append(x, b.x[j]), b.w[j]
+			j++
+		}
+		cum = append(cum, cum[len(cum)-1]+w)
+	}
+	return x, cum
+}
+
+// members are the thresholds of the family with their counts. Shares that lead to the same requests count once,
+// under the name of the one nearest to the target; those that nothing exceeds are dropped.
+func (p *Pair) members() []Member {
+	x, cum := p.pooled()
+	n := len(x)
+	var ms []Member
+	for _, u := range tailShares(n, p.opt.Quantile) {
+		target := (1 - u) * cum[n] * (1 - slack)
+		i, _ := slices.BinarySearch(cum[1:], target)
+		c := x[min(i, n-1)]
+		if c == x[n-1] {
+			continue
+		}
+		if k := len(ms) - 1; k >= 0 && ms[k].Threshold == c {
+			if p.opt.distance(u) < p.opt.distance(ms[k].Share) {
+				ms[k].Share = u
+			}
+			continue
+		}
+		m := Member{Share: u, Threshold: c}
+		m.Base = Count{len(p.Base.x) - p.Base.above(c), len(p.Base.x)}
+		m.Cur = Count{len(p.Cur.x) - p.Cur.above(c), len(p.Cur.x)}
+		m.BaseShare, m.CurShare = p.Base.shareAbove(c), p.Cur.shareAbove(c)
+		m.Direction = cmp.Compare(m.CurShare, m.BaseShare)
+		m.Quantile = 1 - (m.BaseShare*p.Base.Weight()+m.CurShare*p.Cur.Weight())/cum[n]
+		m.From = p.Base.Quantile(m.Quantile)
+		m.Moved = p.Cur.Quantile(m.Quantile) - m.From
+		ms = append(ms, m)
+	}
+	return ms
+}
+
+// counted is a member's 2×2 table as Fisher's test reads it, and the variance that independent requests give to
+// the difference of shares. Unequal weights enter as the effective numbers of requests whose plain share would
+// be as uncertain.
+type counted struct {
+	a, n0, b, n1 int
+	variance     float64
+}
+
+func (p *Pair) counted(m *Member) counted {
+	pooled := 1 - m.Quantile
+	if p.Base.equal && p.Cur.equal {
+		all := float64(m.Base.Above+m.Cur.Above) / float64(m.Base.Of+m.Cur.Of)
+		return counted{m.Base.Above, m.Base.Of, m.Cur.Above, m.Cur.Of,
+			all * (1 - all) * (1/float64(m.Base.Of) + 1/float64(m.Cur.Of))}
+	}
+	effective := func(s *Sample, share float64) (above, n int, v float64) {
+		v = s.variance(s.above(m.Threshold), pooled)
+		ne := pooled * (1 - pooled) / v
+		return int(math.Round(share * ne)), int(math.Round(ne)), v
+	}
+	a, n0, v0 := effective(p.Base, m.BaseShare)
+	b, n1, v1 := effective(p.Cur, m.CurShare)
+	return counted{a, n0, b, n1, v0 + v1}
+}
+
+// Test asks whether the two samples differ, by exact tests of the counts above nested thresholds and, where times
+// are known, t-tests on blocks of every dyadic width; where three runs a side are given, by the t-test of the
+// runs' target quantiles alone.
+func (p *Pair) Test() Test {
+	none := Test{P: 1, Method: Independent, Basis: -1, Opposed: -1}
+	if p.timed {
+		none.Method = Blocks
+	}
+	if len(p.Base.x) == 0 || len(p.Cur.x) == 0 {
+		return none
+	}
+	if p.byRuns() {
+		none.Method, none.P = Runs, p.runs(p.opt.Quantile).p
+		return none
+	}
+	t := none
+	t.Warnings = p.warnings(t.Method, minBlocks)
+	ms := p.members()
+	tables := make([]counted, len(ms))
+	reachable := false
+	for i := range ms {
+		tables[i] = p.counted(&ms[i])
+		c := tables[i]
+		ms[i].Raw = FisherTwoSided(c.a, c.n0, c.b, c.n1)
+		reachable = reachable || leastFisher(c) <= p.opt.Alpha
+	}
+	if !reachable {
+		return t
+	}
+	if p.timed {
+		p.timeTests(ms, tables)
+	}
+	t.Members = ms
+	p.adjust(&t, tables)
+	p.choose(&t)
+	return t
+}
+
+// leastFisher is the smallest p that any split of the requests above the threshold could have.
+func leastFisher(c counted) float64 {
+	k, n := c.a+c.b, c.n0+c.n1
+	if k == 0 || k == n || c.n0 == 0 || c.n1 == 0 {
+		return 1
+	}
+	h := newHypergeometric(n, k, c.n1)
+	return min(h.twoSided(h.lo), h.twoSided(h.lo+len(h.p)-1))
+}
+
+// timeTests raises the raw p of each member to the largest of the block tests, over all widths that leave
+// minBlocks blocks on both sides.
+func (p *Pair) timeTests(ms []Member, tables []counted) {
+	thresholds := make([]float64, len(ms))
+	for i, m := range ms {
+		thresholds[i] = m.Threshold // ascending, since the widest tail comes first
+	}
+	base, cur := newTimeline(p.Base, thresholds), newTimeline(p.Cur, thresholds)
+	cell := max(base.cell, cur.cell)
+	ws := widths(cur.runs, cell)
+	for i, width := range widths(base.runs, cell) {
+		if i == len(ws) {
+			break
+		}
+		b0, b1 := base.blocks(width), cur.blocks(width)
+		inverse := (1/float64(b0.n) + 1/float64(b1.n)) / 2
+		for i := range ms {
+			v0, rho0 := b0.variance(i)
+			v1, rho1 := b1.variance(i)
+			f := inflation((rho0+rho1)/2, inverse)
+			v := max(f*(v0+v1), tables[i].variance)
+			d := max(2, float64(b0.n+b1.n-2)/f)
+			raw := 1.0
+			if v > 0 {
+				raw = studentTail((ms[i].CurShare-ms[i].BaseShare)/math.Sqrt(v), d)
+			}
+			ms[i].Raw = max(ms[i].Raw, raw)
+		}
+	}
+}
+
+// adjust gives every member and the test its p under the joint null: the smaller of Bonferroni's and of the
+// probability that the smallest Fisher p of dealt requests is as small. The second is only worked out where it
+// could matter to a decision.
+func (p *Pair) adjust(t *Test, tables []counted) {
+	n0, n1 := tables[0].n0, tables[0].n1
+	above := make([]int, len(tables))
+	for i, c := range tables {
+		above[i] = c.a + c.b
+		if !p.Base.equal || !p.Cur.equal {
+			above[i] = int(math.Round((1 - t.Members[i].Quantile) * float64(n0+n1)))
+		}
+		if i > 0 {
+			above[i] = min(above[i], above[i-1])
+		}
+	}
+	null := newJointNull(n0, n1, above)
+	m := float64(len(tables))
+	known := map[float64]float64{}
+	t.P = 1
+	for i := range t.Members {
+		raw := t.Members[i].Raw
+		adjusted, ok := known[raw]
+		if !ok {
+			adjusted = min(m*raw, 1)
+			if raw <= 0.2 && m*raw >= 0.002 {
+				adjusted = min(adjusted, null.atMost(raw))
+			}
+			known[raw] = adjusted
+		}
+		t.Members[i].P = adjusted
+		t.P = min(t.P, adjusted)
+	}
+}
+
+// choose finds the basis and what speaks against it.
+func (p *Pair) choose(t *Test) {
+	ms := t.Members
+	better := func(i, j int) bool {
+		if j < 0 {
+			return true
+		}
+		if a, b := p.counts(ms[i]), p.counts(ms[j]); a != b {
+			return a
+		}
+		if ms[i].P != ms[j].P {
+			return ms[i].P < ms[j].P
+		}
+		return p.opt.distance(ms[i].Share) < p.opt.distance(ms[j].Share)
+	}
+	up, down, nearest := false, false, -1
+	for i, m := range ms {
+		if better(i, t.Basis) {
+			t.Basis = i
+		}
+		if m.P > p.opt.Alpha || !p.moved(m.From, m.Moved) {
+			continue
+		}
+		up, down = up || m.Direction > 0, down || m.Direction < 0
+		if nearest < 0 || p.opt.distance(m.Share) < p.opt.distance(ms[nearest].Share) {
+			nearest = i
+		}
+	}
+	if up && down {
+		t.Basis = nearest
+	}
+	if t.Basis < 0 {
+		return
+	}
+	for i, m := range ms {
+		opposed := m.P <= p.opt.Alpha && m.Direction == -ms[t.Basis].Direction && m.Direction != 0
+		if opposed && (t.Opposed < 0 || m.P < ms[t.Opposed].P) {
+			t.Opposed = i
+		}
+	}
+}
+
+// counts reports whether a member rejects and moved by the smallest effect.
+func (p *Pair) counts(m Member) bool { return m.P <= p.opt.Alpha && p.moved(m.From, m.Moved) }
+
+// moved reports whether a move from a baseline value reaches the smallest effect.
+func (p *Pair) moved(from, by float64) bool {
+	by = math.Abs(by)
+	return by > 0 && by >= p.opt.MinNS && by >= p.opt.MinShare*from
+}
