@@ -84,9 +84,12 @@ func (r *Row) describe(values []float64) {
 	slices.Sort(values)
 	sum := 0.0
 	for _, v := range values {
-		sum += v / float64(n) // cannot overflow
+		sum += v
 	}
-	r.Mean, r.Min, r.Max = sum, values[0], values[n-1]
+	if math.IsInf(sum, 0) {
+		sum = math.NaN()
+	}
+	r.Mean, r.Min, r.Max = sum/float64(n), values[0], values[n-1]
 	r.P50Lo = values[rankOf(0.5, n)-1]
 	r.P99Lo = values[rankOf(0.99, n)-1]
 	r.P50Hi, r.P99Hi = r.P50Lo, r.P99Lo

@@ -29,10 +29,11 @@ type growth struct{ from, to *Point }
 //	start known          the first point counts from the start
 //	start not recorded   or equal to the first point's time: that point is the
 //	                     zero of the others
-//	value falls          the series began again and nothing said so
+//	value falls          a series that can only rise began again and nothing
+//	                     said so
 //
 // A segment that reaches into w from before counts from its last point before w;
-// without one, from its first point in w, if that is not its only one.
+// without one, from its first point in w, unless that is its only one.
 func (s *Series) growths(w Window) (out []growth, resets int) {
 	if s.Temporality != Cumulative {
 		for i := range s.Points {
@@ -55,7 +56,7 @@ func (s *Series) growths(w Window) (out []growth, resets int) {
 		for n < len(points) && points[n].Start == points[0].Start {
 			n++
 		}
-		grown, fell, met := segmentGrowth(points[:n], w)
+		grown, fell, met := segmentGrowth(points[:n], w, s.Type != Sum || s.Monotonic)
 		out = append(out, grown...)
 		resets += fell
 		if met {
@@ -67,8 +68,8 @@ func (s *Series) growths(w Window) (out []growth, resets int) {
 }
 
 // segmentGrowth is the growths of the points of one start time, the number of
-// times the value fell, and whether a point lies in w.
-func segmentGrowth(points []*Point, w Window) (out []growth, fell int, met bool) {
+// times a value that cannot fall did, and whether a point lies in w.
+func segmentGrowth(points []*Point, w Window, rises bool) (out []growth, fell int, met bool) {
 	first := points[0]
 	var from *Point // the zero of what follows
 	var last *Point // the last point in w since from
@@ -78,13 +79,10 @@ func segmentGrowth(points []*Point, w Window) (out []growth, fell int, met bool)
 	}
 	var before *Point
 	for _, p := range points {
-		dropped := before != nil && p.less(before)
+		dropped := rises && before != nil && p.less(before)
 		if !w.holds(p.Time) {
 			if p.Time <= w.From {
 				from, counted = p, true
-				if dropped {
-					from = p
-				}
 			}
 			before = p
 			continue
@@ -105,9 +103,13 @@ func segmentGrowth(points []*Point, w Window) (out []growth, fell int, met bool)
 	if last == nil {
 		return out, fell, met
 	}
-	if from == last && len(out) == 0 && last.Dist != nil {
-		// One point of a histogram whose beginning is not known: its shape is
-		// still that of the values, since a time that nobody recorded.
+	if from == last {
+		// The only point, and nothing to count from in w. It is better counted
+		// from its own start, or for a histogram's shape from an unknown one,
+		// than not at all. A number without a start says nothing alone.
+		if last.Dist == nil && (last.Start == 0 || last.Start == last.Time) {
+			return out, fell, met
+		}
 		from = nil
 	}
 	return append(out, growth{from, last}), fell, met
