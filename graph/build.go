@@ -36,7 +36,7 @@ type Builder struct {
 	work   []todo
 	slab   []Call
 	attrs  []trace.Attr
-	refs   []refs
+	refs   []Refs
 	groups []int32
 }
 
@@ -46,8 +46,8 @@ type todo struct {
 	onClient bool
 }
 
-// refs is the spans of a call, for those who need more than the record keeps.
-type refs struct{ client, work Node }
+// Refs is the spans of a call, for those who need more than the record keeps.
+type Refs struct{ Client, Work Node }
 
 // NewBuilder returns a Builder of records over the codes of dict.
 func NewBuilder(dict *Dict, s *trace.Store, judge func(*trace.Store, trace.SpanRef) Judgement) *Builder {
@@ -57,7 +57,7 @@ func NewBuilder(dict *Dict, s *trace.Store, judge func(*trace.Store, trace.SpanR
 // Records calls f for each request of the tree: one for each root, one for each
 // consumer, one for each orphan that is a server or a consumer. f may keep the
 // record. spans gives the nodes of the record's calls until f returns.
-func (b *Builder) Records(t *Tree, f func(r *Record, spans []refs)) {
+func (b *Builder) Records(t *Tree, f func(r *Record, spans []Refs)) {
 	for i := range t.Spans {
 		n := Node(i)
 		kind := t.kind(n)
@@ -130,7 +130,7 @@ func (b *Builder) call(t *Tree, w todo, first int) {
 	}
 	at := int32(len(b.slab) - first)
 	c := Call{Parent: w.parent, Len: 1, Client: noHalf, Work: noHalf}
-	ref := refs{NoNode, NoNode}
+	ref := Refs{NoNode, NoNode}
 	n := w.node
 	parentSlot := NoSlot
 	if w.parent >= 0 {
@@ -141,21 +141,21 @@ func (b *Builder) call(t *Tree, w todo, first int) {
 	if b.calls(t, n) {
 		server = b.server(t, n)
 		c.Client, c.ClientEnd = b.half(t, n), b.end(t, n)
-		ref.client = n
+		ref.Client = n
 		slot.Caller = b.endpoint(t, n)
 		if slot.Kind == trace.KindUnspecified || slot.Kind == trace.KindInternal {
 			slot.Kind = trace.KindClient
 		}
 		if server != NoNode {
 			c.Work, c.WorkEnd = b.half(t, server), b.end(t, server)
-			ref.work = server
+			ref.Work = server
 			slot.Callee = b.endpoint(t, server)
 		} else {
 			slot.Peer = b.str(b.namer.Peer(t.Spans[n]))
 		}
 	} else {
 		c.Work, c.WorkEnd = b.half(t, n), b.end(t, n)
-		ref.work = n
+		ref.Work = n
 		slot.Callee = b.endpoint(t, n)
 	}
 	c.Slot = b.Dict.Slot(slot)

@@ -88,6 +88,15 @@ func (f *Folder) Add(r *Record) {
 	f.waited(r)
 }
 
+// Producers keeps the ends of a tree's producer spans.
+func (f *Folder) Producers(t *Tree) {
+	for i := range t.Spans {
+		if n := Node(i); t.kind(n) == trace.KindProducer {
+			f.Fold.addProducer(trace.Link{TraceID: t.ID, ID: t.id(n)}, t.Interval(n).End)
+		}
+	}
+}
+
 func (f *Folder) host(p ProcID) trace.StringID { return f.Dict.ProcAt(p).Host }
 
 // clocks bounds the offsets of the hosts between which calls succeeded.
@@ -355,7 +364,7 @@ func (f *Folder) followed(r *Record, i int, ph *Half, w *Waited) {
 }
 
 // Merge adds o, whose codes m translates into f's.
-func (f *Fold) Merge(o *Fold, d *Dict, m *Remap) {
+func (f *Fold) Merge(o *Fold, m *Remap) {
 	for p, b := range o.Clocks {
 		q := HostPair{m.Strings[p.A], m.Strings[p.B]}
 		if q.A > q.B {
@@ -503,12 +512,7 @@ func DecodeFold(d *Decoder, dict *Dict) *Fold {
 	}
 	slot := func() SlotID { return SlotID(d.Code(dict.Slots())) }
 	sketch := func() *Sketch {
-		s, rest, err := DecodeSketch(d.Bytes)
-		if err != nil {
-			d.fail()
-		} else {
-			d.Bytes = rest
-		}
+		s := d.Sketch()
 		return &s
 	}
 	for range d.Length(4) {

@@ -180,6 +180,20 @@ func (d *Decoder) Length(size int) int {
 	return int(v)
 }
 
+// Sketch reads a sketch.
+func (d *Decoder) Sketch() Sketch {
+	s, rest, err := DecodeSketch(d.Bytes)
+	if err != nil {
+		d.fail()
+		return Sketch{}
+	}
+	d.Bytes = rest
+	return s
+}
+
+// Fail makes every further read fail.
+func (d *Decoder) Fail() { d.fail() }
+
 // Code reads a code below n.
 func (d *Decoder) Code(n int) int {
 	v := d.Uint()
@@ -194,7 +208,7 @@ func (d *Decoder) Code(n int) int {
 func (d *Decoder) Take(n int) []byte {
 	if n > len(d.Bytes) {
 		d.fail()
-		return make([]byte, n)
+		return make([]byte, min(n, 16))[:min(n, 16)]
 	}
 	b := d.Bytes[:n]
 	d.Bytes = d.Bytes[n:]

@@ -23,7 +23,7 @@ type drawn struct {
 	store    *trace.Store
 	dict     *Dict
 	records  []*Record
-	spans    [][]refs
+	spans    [][]Refs
 	trees    []*Tree
 	fold     *Fold
 	verdicts *Verdicts
@@ -49,9 +49,9 @@ func draw(s *trace.Store) *drawn {
 			}
 			d.defects = append(d.defects, fmt.Sprintf("%s %s", f.Kind, where))
 		}
-		b.Records(t, func(r *Record, spans []refs) {
+		b.Records(t, func(r *Record, spans []Refs) {
 			d.records = append(d.records, r)
-			d.spans = append(d.spans, append([]refs(nil), spans...))
+			d.spans = append(d.spans, append([]Refs(nil), spans...))
 			d.trees = append(d.trees, t)
 			folder.Add(r)
 		})
@@ -62,9 +62,9 @@ func draw(s *trace.Store) *drawn {
 
 func (d *drawn) name(rec int, call int32, client bool) string {
 	ref := d.spans[rec][call]
-	n := ref.work
+	n := ref.Work
 	if client {
-		n = ref.client
+		n = ref.Client
 	}
 	s := d.store
 	sp := d.trees[rec].Spans[n]

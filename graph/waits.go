@@ -30,7 +30,7 @@ func (b *Builder) waits(r *Record, t *Tree) {
 		for _, half := range [2]struct {
 			node   Node
 			client bool
-		}{{ref.client, true}, {ref.work, false}} {
+		}{{ref.Client, true}, {ref.Work, false}} {
 			if half.node == NoNode {
 				continue
 			}

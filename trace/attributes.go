@@ -24,6 +24,14 @@ const (
 	valueMask Value = 1<<valueBits - 1
 )
 
+// MakeValue is the value of a type with a text; zero for Empty.
+func MakeValue(t ValueType, text StringID) Value {
+	if t == Empty {
+		return 0
+	}
+	return Value(t)<<valueBits | Value(text)
+}
+
 // Type is the type of v.
 func (v Value) Type() ValueType { return ValueType(v >> valueBits) }
 
