@@ -40,6 +40,15 @@ const (
 	TemplatedName         DefectKind = "templated-name"
 	BadRequestStart       DefectKind = "bad-request-start"
 	ClockContradiction    DefectKind = "clock-contradiction"
+	BadSyntax             DefectKind = "bad-syntax"
+	CutOff                DefectKind = "cut-off"
+	BadTime               DefectKind = "bad-time"
+	BadID                 DefectKind = "bad-id"
+	BadValue              DefectKind = "bad-value"
+	BadText               DefectKind = "bad-text"
+	Oversized             DefectKind = "oversized"
+	NulBytes              DefectKind = "nul-bytes"
+	UnknownField          DefectKind = "unknown-field"
 )
 
 // A DefectInfo says what a kind of defect means.
@@ -67,6 +76,15 @@ var Defects = map[DefectKind]DefectInfo{
 	TemplatedName:         {Info, "identifiers in a span's name or path were replaced by {id}"},
 	BadRequestStart:       {Notice, "a request-start stamp is not a time before the span; it was left out"},
 	ClockContradiction:    {Error, "the calls between two hosts allow no single clock offset"},
+	BadSyntax:             {DataLoss, "a part of a file is not what its format asks for; it was left out"},
+	CutOff:                {DataLoss, "a record ends before it is complete; it was left out"},
+	BadTime:               {Error, "a time or duration is not a number of nanoseconds that 63 bits hold; the span was rejected"},
+	BadID:                 {Error, "an identifier has a type or length that none has; it was left out"},
+	BadValue:              {DataLoss, "a field or attribute holds a value of the wrong type or range; it was left out"},
+	BadText:               {Notice, "text that is not UTF-8; its bad bytes were replaced"},
+	Oversized:             {DataLoss, "a text or list exceeds its limit; the rest was left out"},
+	NulBytes:              {Notice, "runs of NUL bytes between records were skipped"},
+	UnknownField:          {Info, "a field that no rule of the format knows was skipped"},
 }
 
 // A Tally counts defects by kind and keeps one example of each: the least text,

@@ -59,6 +59,7 @@ type RawSpan struct {
 	StatusMessage []byte
 	TraceState    []byte
 	Resource      ResourceID
+	Scope         ScopeID
 	Attrs         []RawAttr
 	Events        []RawEvent
 	Links         []RawLink
@@ -111,6 +112,7 @@ type Store struct {
 	ends       []Time
 	names      []StringID
 	resources  []ResourceID
+	scopes     []ScopeID
 	kinds      []Kind
 	statuses   []Status
 	flags      []Flags
@@ -157,6 +159,7 @@ func (s *Store) Add(r *RawSpan) SpanRef {
 	s.ends = append(s.ends, r.End)
 	s.names = append(s.names, s.Intern(r.Name))
 	s.resources = append(s.resources, r.Resource)
+	s.scopes = append(s.scopes, r.Scope)
 	s.kinds = append(s.kinds, r.Kind)
 	s.statuses = append(s.statuses, r.Status)
 	s.flags = append(s.flags, r.Flags)
@@ -270,6 +273,7 @@ func (s *Store) Kind(r SpanRef) Kind              { return s.kinds[r] }
 func (s *Store) Status(r SpanRef) Status          { return s.statuses[r] }
 func (s *Store) SpanFlags(r SpanRef) Flags        { return s.flags[r] }
 func (s *Store) ResourceOf(r SpanRef) ResourceID  { return s.resources[r] }
+func (s *Store) ScopeOf(r SpanRef) ScopeID        { return s.scopes[r] }
 func (s *Store) StatusMessage(r SpanRef) StringID { return s.statusMessages[r] }
 func (s *Store) TraceState(r SpanRef) StringID    { return s.traceStates[r] }
 func (s *Store) Events(r SpanRef) []Event         { return s.events[r] }
@@ -314,6 +318,9 @@ func (s *Store) Append(o *Store, m *Remap) {
 	}
 	for _, r := range o.resources {
 		s.resources = append(s.resources, m.Resources[r])
+	}
+	for _, c := range o.scopes {
+		s.scopes = append(s.scopes, m.Scopes[c])
 	}
 	first := uint32(len(s.attrs))
 	s.attrs = appendAttrs(s.attrs, o.attrs, m)

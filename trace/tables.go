@@ -16,8 +16,12 @@ type StringID uint32
 // no attributes.
 type ResourceID uint32
 
-// Tables holds what spans and metric points share: strings and resources, each
-// once. A Tables is not safe for concurrent use.
+// A ScopeID is the place of an instrumentation scope in Tables. Zero is the
+// scope of which nothing is known.
+type ScopeID uint32
+
+// Tables holds what spans and metric points share: strings, resources and
+// scopes, each once. A Tables is not safe for concurrent use.
 type Tables struct {
 	strings   []string
 	stringIDs map[string]StringID
@@ -26,6 +30,15 @@ type Tables struct {
 	resourceIDs map[string]ResourceID
 	key         []byte // scratch of Resource
 	sorted      []Attr // scratch of Resource
+
+	scopes   []Scope
+	scopeIDs map[Scope]ScopeID
+}
+
+// A Scope is the library that recorded spans or points.
+type Scope struct {
+	Name, Version StringID
+	Attrs         Value // of type JSON: the OTLP key-value list; zero if none
 }
 
 // A Resource is the entity that recorded spans or points.
@@ -50,11 +63,12 @@ type Resource struct {
 
 // NewTables returns tables that hold the empty string and the empty resource.
 func NewTables() *Tables {
-	t := &Tables{stringIDs: map[string]StringID{}, resourceIDs: map[string]ResourceID{}}
+	t := &Tables{stringIDs: map[string]StringID{}, resourceIDs: map[string]ResourceID{}, scopeIDs: map[Scope]ScopeID{}}
 	t.strings = append(t.strings, "")
 	t.stringIDs[""] = 0
 	t.resources = append(t.resources, Resource{})
 	t.resourceIDs[""] = 0
+	t.AddScope(Scope{})
 	return t
 }
 
@@ -174,10 +188,26 @@ func (t *Tables) addResource(attrs []Attr) ResourceID {
 	return id
 }
 
-// A Remap translates the ids of one Tables into those of another.
+// Scope is the scope with the given id.
+func (t *Tables) Scope(id ScopeID) Scope { return t.scopes[id] }
+
+// AddScope is the id of s.
+func (t *Tables) AddScope(s Scope) ScopeID {
+	if id, ok := t.scopeIDs[s]; ok {
+		return id
+	}
+	id := ScopeID(len(t.scopes))
+	t.scopes = append(t.scopes, s)
+	t.scopeIDs[s] = id
+	return id
+}
+
+// A Remap translates the ids of one Tables into those of another. The zero
+// Remap translates none.
 type Remap struct {
 	Strings   []StringID
 	Resources []ResourceID
+	Scopes    []ScopeID
 }
 
 // Value is the value v in the other tables.
@@ -185,22 +215,35 @@ func (m *Remap) Value(v Value) Value {
 	return v&^valueMask | Value(m.Strings[v.text()])
 }
 
-// Absorb adds all of o's strings and resources to t and returns the
+// Absorb adds all of o's strings, resources and scopes to t and returns the
 // translation of o's ids.
 func (t *Tables) Absorb(o *Tables) *Remap {
-	m := &Remap{Strings: make([]StringID, len(o.strings)), Resources: make([]ResourceID, len(o.resources))}
-	for i, s := range o.strings {
-		m.Strings[i] = t.InternString(s)
+	m := new(Remap)
+	t.AbsorbMore(o, m)
+	return m
+}
+
+// AbsorbMore is Absorb of what o has gained since m was made or last extended;
+// it extends m.
+func (t *Tables) AbsorbMore(o *Tables, m *Remap) {
+	m.Strings = slices.Grow(m.Strings, len(o.strings)-len(m.Strings))
+	for _, s := range o.strings[len(m.Strings):] {
+		m.Strings = append(m.Strings, t.InternString(s))
 	}
 	var attrs []Attr
-	for i := range o.resources {
-		attrs = attrs[:0]
-		for _, a := range o.resources[i].Attrs {
-			attrs = append(attrs, Attr{m.Strings[a.Key], m.Value(a.Value)})
-		}
-		m.Resources[i] = t.addResource(attrs)
+	for i := len(m.Resources); i < len(o.resources); i++ {
+		attrs = appendAttrs(attrs[:0], o.resources[i].Attrs, m)
+		m.Resources = append(m.Resources, t.addResource(attrs))
 	}
-	return m
+	for _, s := range o.scopes[len(m.Scopes):] {
+		m.Scopes = append(m.Scopes, t.AddScope(Scope{m.Strings[s.Name], m.Strings[s.Version], m.Value(s.Attrs)}))
+	}
+}
+
+// View is t as it is now, to be absorbed by another Tables, while t may go on
+// growing in another goroutine.
+func (t *Tables) View() *Tables {
+	return &Tables{strings: slices.Clip(t.strings), resources: slices.Clip(t.resources), scopes: slices.Clip(t.scopes)}
 }
 
 func cmpString(a, b string) int {

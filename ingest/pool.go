@@ -1,0 +1,278 @@
+package ingest
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tailscope/tailscope/metric"
+	"github.com/tailscope/tailscope/trace"
+)
+
+// A chunk is a stretch of a file that begins and ends between records.
+type chunk struct {
+	data   []byte
+	frames []frame // messages in data, of framed formats
+	line   int64   // of the first byte, counted from 1; of text
+	offset int64   // of the first byte, after decompression
+	binary bool    // data is protobuf, and places are bytes
+	errors []sourceError
+}
+
+// A frame is one message of a chunk.
+type frame struct {
+	from, to int   // in data
+	offset   int64 // of its header in the file
+}
+
+// A sourceError is something wrong with a file that is found before decoding.
+type sourceError struct {
+	kind     trace.DefectKind
+	where    string
+	message  string
+	rejected bool // a record was lost, so that it counts
+}
+
+// A result is a decoded chunk.
+type result struct {
+	*sink
+	chunk  *chunk
+	tables *trace.Tables // a view
+	remap  *trace.Remap  // of the worker, into the set's tables
+	last   bool          // the file ends here
+}
+
+// A pool reads files with several workers. Each takes the next chunk of the
+// first file that no other worker is just reading, decodes it, and hands it to
+// the merger. Chunk borders depend on the content alone.
+type pool struct {
+	options Options
+	limits  Limits
+	files   []*source
+	set     *Set
+
+	merge struct {
+		sync.Mutex
+		file    int // the next result to merge
+		index   int
+		waiting map[[2]int]*result
+	}
+
+	done     atomic.Int64 // bytes read
+	total    int64
+	progress sync.Mutex
+}
+
+func newPool(inputs []input, o Options, limits Limits) *pool {
+	tables := trace.NewTables()
+	p := &pool{options: o, limits: limits}
+	p.set = &Set{
+		Tables: tables, Spans: trace.NewStore(tables), Metrics: metric.NewStore(tables),
+		Files: make([]File, len(inputs)), Defects: trace.Tally{}, Unknown: map[string]int64{},
+	}
+	p.set.Spans.KeepAll = o.KeepAll
+	p.merge.waiting = map[[2]int]*result{}
+	for i, in := range inputs {
+		p.files = append(p.files, &source{input: in, limits: &p.limits, read: p.count})
+		p.set.Files[i].Path = in.path
+		p.total += in.size
+		if in.size == 0 {
+			p.total = -1 << 62 // unknown
+		}
+	}
+	p.total = max(p.total, 0)
+	return p
+}
+
+// count counts bytes read and tells of them.
+func (p *pool) count(n int) {
+	done := p.done.Add(int64(n))
+	if p.options.Progress != nil && p.progress.TryLock() {
+		p.options.Progress(done, p.total)
+		p.progress.Unlock()
+	}
+}
+
+func (p *pool) run(ctx context.Context, workers int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			w := &worker{pool: p}
+			for ctx.Err() == nil && w.step() {
+			}
+		})
+	}
+	wg.Wait()
+	for _, f := range p.files {
+		f.close()
+	}
+	return context.Cause(ctx)
+}
+
+// take is the next chunk to decode; nil when there is none left.
+func (p *pool) take() (c *chunk, file, index int) {
+	for {
+		var busy *source
+		for i, f := range p.files {
+			if f.done.Load() {
+				continue
+			}
+			if !f.TryLock() {
+				if busy == nil {
+					busy = f
+				}
+				continue
+			}
+			if f.done.Load() {
+				f.Unlock()
+				continue
+			}
+			c := f.next()
+			index := f.index
+			f.index++
+			f.Unlock()
+			return c, i, index
+		}
+		if busy == nil {
+			return nil, 0, 0
+		}
+		busy.Lock() // wait for it
+		busy.Unlock()
+	}
+}
+
+// A worker decodes chunks one after another and keeps its tables between them.
+type worker struct {
+	pool   *pool
+	tables *trace.Tables
+	remap  *trace.Remap
+	json   jsonDecoder
+	proto  protoDecoder
+}
+
+// maxTables is how many strings a worker's tables hold before new ones are
+// begun.
+const maxTables = 1 << 18
+
+// step decodes one chunk and reports whether there was one.
+func (w *worker) step() bool {
+	c, file, index := w.pool.take()
+	if c == nil {
+		return false
+	}
+	r := &result{chunk: c, last: c.data == nil}
+	if r.last {
+		r.sink = &sink{}
+	} else {
+		if w.tables == nil || w.tables.Strings() > maxTables {
+			w.tables, w.remap = trace.NewTables(), new(trace.Remap)
+		}
+		r.sink = w.decode(c)
+		r.tables, r.remap = w.tables.View(), w.remap
+	}
+	w.pool.deliver(r, file, index)
+	recycle(c)
+	return true
+}
+
+func (w *worker) sink(c *chunk) *sink {
+	spans := trace.NewStore(w.tables)
+	spans.KeepAll = w.pool.options.KeepAll
+	return newSink(spans, metric.NewStore(w.tables), &w.pool.limits, c)
+}
+
+// decode reads a chunk. Most are sound. One that is not is read again, with
+// each of its records tried first, so that a damaged record leaves nothing.
+func (w *worker) decode(c *chunk) *sink {
+	read := func(k *sink, careful bool, trial func() *sink) bool {
+		if c.binary {
+			return decodeProto(k, &w.proto, c, careful, trial)
+		}
+		return decodeJSON(k, &w.json, careful, trial)
+	}
+	k := w.sink(c)
+	if read(k, false, nil) {
+		return k
+	}
+	k = w.sink(c)
+	var t *sink
+	read(k, true, func() *sink {
+		if t == nil || t.spans.Len() > 1000 || t.points.Points() > 1000 {
+			t = w.sink(c)
+		}
+		t.units, t.lastUnit = 0, -1
+		return t
+	})
+	return k
+}
+
+// deliver merges a result when all before it are merged.
+func (p *pool) deliver(r *result, file, index int) {
+	m := &p.merge
+	m.Lock()
+	defer m.Unlock()
+	m.waiting[[2]int{file, index}] = r
+	for {
+		at := [2]int{m.file, m.index}
+		r := m.waiting[at]
+		if r == nil {
+			return
+		}
+		delete(m.waiting, at)
+		p.join(r, m.file)
+		m.index++
+		if r.last {
+			m.file, m.index = m.file+1, 0
+		}
+	}
+}
+
+// join adds a result to the set.
+func (p *pool) join(r *result, file int) {
+	set, f, src := p.set, &p.set.Files[file], p.files[file]
+	if r.tables != nil {
+		set.Tables.AbsorbMore(r.tables, r.remap)
+		set.Spans.Append(r.spans, r.remap)
+		set.Metrics.Append(r.points, r.remap)
+		f.Spans += int64(r.spans.Len())
+		f.MetricPoints += int64(r.points.Points())
+	}
+	src.formats |= r.formats
+	f.LogRecords += r.logs
+	set.LogRecords += r.logs
+	f.Rejected += r.rejected
+	set.Rejected += r.rejected
+	set.Defects.Merge(r.defects)
+	for _, name := range slices.Sorted(maps.Keys(r.unknown)) {
+		n := r.unknown[name]
+		if _, ok := set.Unknown[name]; !ok && len(set.Unknown) >= maxUnknown {
+			name = "other"
+		}
+		set.Unknown[name] += n
+	}
+	f.ErrorsTotal += r.errorsTotal
+	f.Errors = appendErrors(f.Errors, r.errors)
+	for _, e := range r.chunk.errors {
+		set.Defects.Add(e.kind, e.message)
+		f.ErrorsTotal++
+		f.Errors = appendErrors(f.Errors, []Located{{e.where, e.message}})
+		if e.rejected {
+			f.Rejected++
+			set.Rejected++
+		}
+	}
+	if r.last {
+		f.Format = src.formats.String()
+		if f.Format != "" || src.packing != "" {
+			f.Format += src.packing
+		}
+	}
+}
+
+func appendErrors(to, more []Located) []Located {
+	return append(to, more[:min(len(more), maxErrors-len(to))]...)
+}
