@@ -1,0 +1,424 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"time"
+)
+
+// Options say which run of a system to make.
+type Options struct {
+	Seed     uint64
+	Requests int
+	// Drift is the standard deviation of the logarithm of the factor by which this run's work in each
+	// service differs from another run's, as the same system does from day to day.
+	Drift float64
+	// Spans and Metrics keep what instrumentation would report; without them only the truth is kept.
+	Spans, Metrics bool
+	// Interval between two points of a metric series; 0 means 2 s.
+	Interval Time
+}
+
+// A Run is what happened.
+type Run struct {
+	System    *System
+	Options   Options
+	Instances []*Instance
+	Requests  []Request
+	Attempts  []Attempt
+	Spans     []Span
+	Metrics   []Snapshot
+	Edges     []Edge
+	Coalesced int // calls that shared another's
+	Omitted   []Omission
+	Arrivals  Time // the last request arrived
+	End       Time // the last event
+
+	engine
+	key      Key
+	active   int // requests and late work still going on
+	ticks    []*Timer
+	services [][]*Instance // by service id
+	nextReq  int
+	unit     float64 // of the arrival process: operational time of the last arrival
+	edgeIDs  map[Edge]int
+	waves    []float64
+	waveSum  []float64 // expected arrivals until the end of each second
+	identity []float64 // cumulative
+	tenant   []float64
+}
+
+// A Request is one logical request to an entry.
+type Request struct {
+	Class            *Class
+	Arrive           Time // at the entry's instance
+	Start            Time // the executor took it; the entry's work begins
+	End              Time // of the entry's work
+	Outcome          Outcome
+	Size             float64
+	Tenant, Identity int
+	Trace            [16]byte
+	Instance         *Instance
+}
+
+// Before is the wait before the entry's work began.
+func (q *Request) Before() Time { return q.Start - q.Arrive }
+
+// Latency is the time of the entry's server span.
+func (q *Request) Latency() Time {
+	if q.Instance.Service.Spans.ServerAfterQueue {
+		return q.End - q.Start
+	}
+	return q.End - q.Arrive
+}
+
+// An Instance is one running copy of a service.
+type Instance struct {
+	Service *Service
+	N       int
+	Host    string
+	Offset  Time // its host's clock less the true time
+	Exec    *Resource
+	CPU     float64 // core-nanoseconds used so far
+
+	r           *Run
+	cpu         *cpu
+	pools       map[int]*Resource // by the target's service id
+	poolList    []*Resource
+	locks       map[string]*Resource
+	flights     map[flightKey]*flight
+	budgets     map[uint64]float64
+	robin       map[int]int
+	outstanding int
+	factor      float64
+	pausedUntil Time
+	meters      *meters
+	ReqActive   int
+}
+
+// Resources of an instance, named: its executor, its pools in the order of the service's, its locks.
+func (in *Instance) Resources() []*Resource {
+	var rs []*Resource
+	if in.Exec != nil {
+		rs = append(rs, in.Exec)
+	}
+	rs = append(rs, in.poolList...)
+	var names []string
+	for n := range in.locks {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	for _, n := range names {
+		rs = append(rs, in.locks[n])
+	}
+	return rs
+}
+
+// Simulate runs the system until every request and everything it caused has ended.
+func Simulate(sys *System, o Options) *Run {
+	if o.Interval == 0 {
+		o.Interval = 2 * time.Second
+	}
+	r := &Run{System: sys, Options: o, key: Key(mix(o.Seed)), edgeIDs: map[Edge]int{}}
+	r.edge(nil, nil)
+	r.Requests = make([]Request, 0, o.Requests)
+	r.build()
+	r.arrivals()
+	if o.Metrics {
+		r.startMetrics()
+	}
+	r.run()
+	r.End = r.now
+	for _, in := range r.Instances {
+		for _, res := range in.Resources() {
+			res.Steps.advance(r.now)
+		}
+		if in.cpu != nil {
+			in.cpu.advance()
+			in.CPU = in.cpu.Busy
+		}
+	}
+	return r
+}
+
+func (r *Run) build() {
+	hosts := map[string]Time{}
+	for id, s := range r.System.Services {
+		s.id = id
+		drift := math.Exp(r.Options.Drift * r.key.Name("drift").Name(s.Name).normal())
+		var list []*Instance
+		for n := range s.Instances {
+			k := r.key.Name("instance").Name(s.Name).Sub(uint64(n))
+			host := s.Host
+			if host == "" {
+				host = s.Name + "-node"
+			}
+			host = fmt.Sprintf("%s-%d", host, n+1)
+			if _, ok := hosts[host]; !ok {
+				u := r.key.Name("clock").Name(host).Float()
+				hosts[host] = scaled(s.ClockSkew, 2*u-1)
+			}
+			in := &Instance{Service: s, N: n, Host: host, Offset: hosts[host], r: r, factor: drift,
+				pools: map[int]*Resource{}, locks: map[string]*Resource{}, flights: map[flightKey]*flight{},
+				budgets: map[uint64]float64{}, robin: map[int]int{}}
+			// Instances differ in the same way in all runs of a system.
+			in.factor *= math.Exp(s.Unequal * Key(0).Name(s.Name).Sub(uint64(n)).normal())
+			if f, ok := s.Slow[n]; ok {
+				in.factor *= f
+			}
+			if s.Cores > 0 {
+				in.cpu = &cpu{e: &r.engine, cores: s.Cores}
+			}
+			if x := s.Executor; x.Slots > 0 {
+				in.Exec = r.resource(x.Name, x.Slots, x.Queue, s.Wake)
+			}
+			for i := range s.Pauses {
+				if p := &s.Pauses[i]; p.Instance < 0 || p.Instance == n {
+					r.schedulePause(in, p, k.Name("pause"), 0)
+				}
+			}
+			list = append(list, in)
+			r.Instances = append(r.Instances, in)
+		}
+		r.services = append(r.services, list)
+		ops := 0
+		for _, op := range s.Ops {
+			op.id = ops
+			ops++
+			number(op.Plan, map[string]uint64{})
+		}
+	}
+	for _, in := range r.Instances {
+		for _, p := range in.Service.Pools {
+			res := r.resource(p.Target, p.Size, 0, in.Service.Wake)
+			in.pools[r.System.Service(p.Target).id] = res
+			in.poolList = append(in.poolList, res)
+		}
+		if r.Options.Metrics && in.Service.Peer == nil {
+			in.meters = newMeters(in)
+		}
+	}
+	r.identity = zipf(r.System.Workload.Identities)
+	r.tenant = zipf(r.System.Workload.Tenants)
+}
+
+func (r *Run) resource(name string, slots, queue int, wake Dist) *Resource {
+	if queue == 0 {
+		queue = -1
+	}
+	return &Resource{Name: name, Cap: slots, MaxQueue: queue, wake: wake, e: &r.engine}
+}
+
+func (r *Run) schedulePause(in *Instance, p *Pause, k Key, n uint64) {
+	r.after(p.Every.Sample(k.Sub(2*n)), func() {
+		if r.finished() {
+			return
+		}
+		d := p.Length.Sample(k.Sub(2*n + 1))
+		in.pausedUntil = max(in.pausedUntil, r.now+d)
+		if in.cpu != nil {
+			in.cpu.pause(true)
+		}
+		if in.meters != nil {
+			in.meters.pause.record(d, nil)
+		}
+		r.after(d, func() {
+			if in.cpu != nil {
+				in.cpu.pause(false)
+			}
+			r.schedulePause(in, p, k, n+1)
+		})
+	})
+}
+
+// gate runs fn now, or when the instance's pause is over.
+func (in *Instance) gate(fn func()) {
+	if in.r.now < in.pausedUntil {
+		in.r.at(in.pausedUntil, func() { in.gate(fn) })
+		return
+	}
+	fn()
+}
+
+func (r *Run) finished() bool {
+	return r.active == 0 && len(r.Requests) == r.Options.Requests
+}
+
+// done notes that a request, or work that outlived one, has ended.
+func (r *Run) done() {
+	r.active--
+	if r.finished() {
+		for _, t := range r.ticks {
+			t.Stop()
+		}
+		r.ticks = nil
+		if r.Options.Metrics {
+			r.collect()
+		}
+	}
+}
+
+func zipf(n int) []float64 {
+	c := make([]float64, n)
+	var s float64
+	for i := range c {
+		s += 1 / float64(i+1)
+		c[i] = s
+	}
+	return c
+}
+
+func pick(cum []float64, u float64) int {
+	if len(cum) == 0 {
+		return 0
+	}
+	u *= cum[len(cum)-1]
+	return min(sort.SearchFloat64s(cum, u), len(cum)-1)
+}
+
+// Duration is the nominal length of the run: its requests over its rate.
+func (r *Run) Duration() Time {
+	return scaled(time.Second, float64(r.Options.Requests)/r.System.Workload.Rate)
+}
+
+// rate is the arrival rate in second i.
+func (r *Run) rate(i int) float64 {
+	w := &r.System.Workload
+	f := w.Rate
+	if w.Wave > 0 {
+		z := r.key.Name("wave").Sub(uint64(i)).normal()
+		f *= math.Exp(w.Wave*z - w.Wave*w.Wave/2)
+	}
+	if w.Shape != nil {
+		f *= w.Shape(float64(i) * float64(time.Second) / float64(r.Duration()))
+	}
+	return f
+}
+
+// nextArrival maps the arrivals of a Poisson process of rate one through the inverse of the expected
+// number of arrivals, so that another rate moves the same arrivals and draws no others.
+func (r *Run) nextArrival() Time {
+	r.unit += r.key.Name("arrival").Sub(uint64(len(r.Requests))).exp()
+	for len(r.waveSum) == 0 || r.waveSum[len(r.waveSum)-1] < r.unit {
+		i := len(r.waves)
+		var before float64
+		if i > 0 {
+			before = r.waveSum[i-1]
+		}
+		r.waves = append(r.waves, r.rate(i))
+		r.waveSum = append(r.waveSum, before+r.waves[i])
+	}
+	i := sort.SearchFloat64s(r.waveSum, r.unit)
+	left := r.waveSum[i] - r.unit
+	return Time(i+1)*time.Second - scaled(time.Second, left/r.waves[i])
+}
+
+func (r *Run) arrivals() {
+	w := &r.System.Workload
+	if w.Workers > 0 {
+		for i := range w.Workers {
+			r.after(w.Think.Sample(r.key.Name("think").Sub(uint64(i))), r.offer)
+		}
+		return
+	}
+	if r.Options.Requests > 0 {
+		r.at(r.nextArrival(), r.offer)
+	}
+}
+
+// offer lets the next request arrive.
+func (r *Run) offer() {
+	i := len(r.Requests)
+	if i == r.Options.Requests {
+		return
+	}
+	w := &r.System.Workload
+	k := r.key.Name("request").Sub(uint64(i))
+	q := Request{Class: r.class(k.Name("class").Float())}
+	q.Size = q.Class.Size * math.Exp(q.Class.Sigma*k.Name("size").normal())
+	if k.Name("slow").Float() < w.SlowRequests {
+		q.Size *= w.SlowFactor
+	}
+	q.Tenant = pick(r.tenant, k.Name("tenant").Float())
+	q.Identity = pick(r.identity, k.Name("identity").Float())
+	q.Trace = k.trace()
+	r.Requests = append(r.Requests, q)
+	r.Arrivals = r.now
+	r.active++
+
+	a := &attempt{r: r, req: int32(i), op: q.Class.Op, key: k, edge: entryEdge, size: q.Size, trace: q.Trace, leg: w.Entry, begin: r.now}
+	if w.Deadline > 0 {
+		a.deadline = r.now + w.Deadline
+	}
+	a.callee = r.choose(nil, q.Class.Op.Service, k.Name("instance"), 0)
+	if w.Patience != nil {
+		a.timer = r.after(w.Patience.Sample(k.Name("patience")), func() { a.depart(Cancelled) })
+	}
+	a.finish = func(o Outcome) {
+		if w.Workers > 0 {
+			r.after(w.Think.Sample(k.Name("think")), r.offer)
+		}
+	}
+	a.send()
+	if w.Workers == 0 && i+1 < r.Options.Requests {
+		r.at(r.nextArrival(), r.offer)
+	}
+}
+
+func (r *Run) class(u float64) *Class {
+	cs := r.System.Workload.Classes
+	var sum float64
+	for i := range cs {
+		sum += cs[i].Share
+	}
+	u *= sum
+	for i := range cs {
+		if u -= cs[i].Share; u < 0 {
+			return &cs[i]
+		}
+	}
+	return &cs[len(cs)-1]
+}
+
+// choose picks an instance of a service for a call; avoid is 1 + the instance not to take again.
+func (r *Run) choose(from *Instance, s *Service, k Key, avoid int) *Instance {
+	list := r.services[s.id]
+	n := len(list)
+	if n == 1 {
+		return list[0]
+	}
+	var i int
+	switch {
+	case s.Placement != nil:
+		var cum []float64
+		var sum float64
+		for _, w := range s.Placement {
+			sum += w
+			cum = append(cum, sum)
+		}
+		i = pick(cum, k.Float())
+	case s.Balance == RoundRobin && from != nil:
+		i = (from.robin[s.id] + from.N) % n
+		from.robin[s.id]++
+	case s.Balance == LeastLoaded:
+		off := int(k.Float() * float64(n)) // ties are broken evenly
+		i = off
+		for d := range n {
+			if c := (off + d) % n; list[c].outstanding < list[i].outstanding {
+				i = c
+			}
+		}
+	case s.Balance == TwoChoices:
+		i = int(k.Float() * float64(n))
+		if j := int(k.Sub(1).Float() * float64(n)); list[j].outstanding < list[i].outstanding {
+			i = j
+		}
+	default:
+		i = int(k.Float() * float64(n))
+	}
+	if i+1 == avoid {
+		i = (i + 1) % n
+	}
+	return list[i]
+}
