@@ -73,14 +73,14 @@ func (b *Builder) Records(t *Tree, f func(r *Record, spans []Refs)) {
 		if !cut {
 			continue
 		}
-		r := b.record(t, n)
-		r.Orphan = t.standing[n] == orphan
-		f(r, b.refs)
+		f(b.Record(t, n), b.refs)
 	}
 }
 
-func (b *Builder) record(t *Tree, entry Node) *Record {
-	r := &Record{TraceID: t.ID, Entry: t.id(entry), Before: NoBefore}
+// Record cuts the record of the request that begins with one span. Spans gives
+// the nodes of its calls.
+func (b *Builder) Record(t *Tree, entry Node) *Record {
+	r := &Record{TraceID: t.ID, Entry: t.id(entry), Orphan: t.standing[entry] == orphan, Before: NoBefore}
 	ref := t.Spans[entry]
 	j := b.Judge(t.Store, ref)
 	r.Outcome, r.Standing, r.Weight, r.Class = j.Outcome, j.Standing, j.Weight, b.str(j.Class)
@@ -114,6 +114,9 @@ func (b *Builder) record(t *Tree, entry Node) *Record {
 	}
 	return r
 }
+
+// Spans is the nodes of the calls of the last record.
+func (b *Builder) Spans() []Refs { return b.refs }
 
 // slabSize is how many calls are allocated at once: records do not get a heap
 // object each for their calls.

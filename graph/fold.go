@@ -410,6 +410,16 @@ func (f *Fold) Merge(o *Fold, m *Remap) {
 	}
 }
 
+// MergeClocks adds what o, of the same Dict, says of clocks.
+func (f *Fold) MergeClocks(o *Fold) {
+	for p, b := range o.Clocks {
+		if f.Clocks[p] == nil {
+			f.Clocks[p] = &Bounds{}
+		}
+		f.Clocks[p].merge(b)
+	}
+}
+
 func (f *Fold) addProducer(l trace.Link, end trace.Time) {
 	if old, ok := f.Producers[l]; !ok || end < old {
 		f.Producers[l] = end

@@ -155,6 +155,10 @@ type Record struct {
 	// consumer's dwell is counted from.
 	Links []trace.Link
 
+	// Dwells is the times since the producers that Links name; set when a
+	// summary is read, since a producer may stand anywhere in the input.
+	Dwells []int64
+
 	Calls  []Call
 	Waits  []Wait
 	Limits []Limit
@@ -198,4 +202,11 @@ func (r *Record) Remap(m *Remap) {
 		r.Waits[i].Evidence = m.Strings[r.Waits[i].Evidence]
 		r.Waits[i].Resource = m.Strings[r.Waits[i].Resource]
 	}
+}
+
+// Impossible reports whether the callee's half is longer than the half of the
+// caller that waited for it: no clock offset can make that so, and nothing that
+// the caller said explains it.
+func (c *Call) Impossible() bool {
+	return c.Paired() && !c.ClientEnd.Left() && c.Flags&(Async|Loser) == 0 && c.Work.Duration() > c.Client.Duration()
 }

@@ -88,7 +88,8 @@ type Tree struct {
 	// Defects is what is wrong with the trace.
 	Defects []Defect
 
-	Duplicates int
+	Duplicates int // exact copies that were dropped
+	Rejected   int // spans that cannot be
 
 	standing   []standing
 	childStart []int32 // children of i: children[childStart[i]:childStart[i+1]]
@@ -105,9 +106,17 @@ func (t *Tree) Interval(n Node) trace.Interval { return t.Store.Interval(t.Spans
 
 // Build makes t the tree of one trace.
 func (t *Tree) Build(s *trace.Store, id trace.TraceID, refs []trace.SpanRef) {
-	t.Store, t.ID, t.Duplicates = s, id, 0
+	t.Store, t.ID, t.Duplicates, t.Rejected = s, id, 0, 0
 	t.Defects = t.Defects[:0]
-	t.Spans = append(t.Spans[:0], refs...)
+	t.Spans = t.Spans[:0]
+	for _, r := range refs {
+		if kind, bad := trace.Impossible(s.TraceID(r), s.ID(r), s.Interval(r)); bad {
+			t.Rejected++
+			t.defect(kind, NoNode, "")
+			continue
+		}
+		t.Spans = append(t.Spans, r)
+	}
 	slices.SortFunc(t.Spans, t.compare)
 	t.dropCopies()
 	t.index()
@@ -373,11 +382,27 @@ func (t *Tree) judge() {
 		}
 	}
 	switch {
-	case roots == 0:
+	case roots == 0 && len(t.Spans) > 0:
 		t.defect(trace.MissingRoot, NoNode, "no span is a root")
 	case roots > 1:
 		t.defect(trace.SeveralRoots, NoNode, "several spans are roots")
 	}
+}
+
+// Entry is the span that a person means by the request of the trace: the
+// earliest root, else the earliest span whose parent was never received; NoNode
+// if there is neither.
+func (t *Tree) Entry() Node {
+	found := NoNode
+	for i, st := range t.standing {
+		if st == root {
+			return Node(i)
+		}
+		if st == orphan && found == NoNode {
+			found = Node(i)
+		}
+	}
+	return found
 }
 
 // Incomplete reports whether a part of the trace is known to be missing.

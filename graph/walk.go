@@ -94,6 +94,13 @@ const noDeparture = int64(1)<<62 - 1
 // to place it on the entry's clock.
 func (w *Walker) Shift(call int32, client bool) int64 { return w.shift[half(call, client)] }
 
+// Began and Ended are the start and end of a half of the last record on the
+// entry's clock, in ns from the request's start.
+func (w *Walker) Began(call int32, client bool) int64 { return w.start[half(call, client)] }
+
+// Ended: see Began.
+func (w *Walker) Ended(call int32, client bool) int64 { return w.end[half(call, client)] }
+
 func half(call int32, client bool) int32 {
 	if client {
 		return 2 * call

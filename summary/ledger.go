@@ -127,3 +127,20 @@ func (l *Ledger) add(p Part) {
 		l.parts = append(l.parts, p)
 	}
 }
+
+// Gap is the time of call i, of the record charged last, between its client and
+// its server span: the likely wait in it, which is what exceeds the edge's
+// floor, and the whole. Of a call that was left only the way there is known,
+// and of it half the floor is the network's.
+func (l *Ledger) Gap(r *graph.Record, i int32) (wait, whole int64, ok bool) {
+	c := &r.Calls[i]
+	floor, _ := l.Calibration.Floors.Of(c.Slot)
+	if gap, ok := queuewait.Gap(c); ok {
+		return max(0, gap-floor.NS), gap, true
+	}
+	if !c.Paired() || !c.ClientEnd.Left() || c.Flags&(graph.Async|graph.Loser) != 0 {
+		return 0, 0, false
+	}
+	there := int64(c.Work.Start-c.Client.Start) + l.Walker.Shift(i, false) - l.Walker.Shift(i, true)
+	return max(0, there-floor.NS/2), max(0, there), true
+}

@@ -103,7 +103,7 @@ func (s *Summary) append(to []byte) []byte {
 		uint(uint64(p.Service), uint64(p.Host), uint64(p.Instance), uint64(p.Version))
 	}
 	c := &s.Counts
-	uint(uint64(c.Spans), uint64(c.Traces), uint64(c.Duplicates), uint64(c.Orphans), uint64(c.IncompleteTraces), uint64(c.Links))
+	uint(uint64(c.Spans), uint64(c.Traces), uint64(c.Duplicates), uint64(c.Rejected), uint64(c.Orphans), uint64(c.IncompleteTraces), uint64(c.Links))
 	to = binary.AppendVarint(to, int64(c.From))
 	to = binary.AppendVarint(to, int64(c.To))
 	kinds := c.Defects.Kinds()
@@ -215,7 +215,7 @@ func decode(content []byte) (*Summary, error) {
 		}
 	}
 	c := &s.Counts
-	for _, v := range [...]*int64{&c.Spans, &c.Traces, &c.Duplicates, &c.Orphans, &c.IncompleteTraces, &c.Links} {
+	for _, v := range [...]*int64{&c.Spans, &c.Traces, &c.Duplicates, &c.Rejected, &c.Orphans, &c.IncompleteTraces, &c.Links} {
 		*v = int64(d.Uint())
 	}
 	c.From, c.To = trace.Time(d.Int()), trace.Time(d.Int())

@@ -14,6 +14,7 @@ type Counts struct {
 	Spans            int64 // accepted: after duplicates and rejects
 	Traces           int64
 	Duplicates       int64
+	Rejected         int64 // spans that cannot be: without an id or a time, or that end before they start
 	Orphans          int64
 	IncompleteTraces int64
 	Links            int64 // links of spans to spans
@@ -58,9 +59,12 @@ func (s *Summary) AddSpans(store *trace.Store, judge Judge) {
 	c := &s.Counts
 	graph.Group(store, func(id trace.TraceID, refs []trace.SpanRef) {
 		tree.Build(store, id, refs)
-		c.Traces++
+		if len(tree.Spans) > 0 {
+			c.Traces++
+		}
 		c.Spans += int64(len(tree.Spans))
 		c.Duplicates += int64(tree.Duplicates)
+		c.Rejected += int64(tree.Rejected)
 		if tree.Incomplete() {
 			c.IncompleteTraces++
 		}
@@ -88,10 +92,15 @@ func (s *Summary) AddSpans(store *trace.Store, judge Judge) {
 			c.Defects.Add(d.Kind, where)
 		}
 		folder.Producers(&tree)
-		b.Records(&tree, func(r *graph.Record, _ []graph.Refs) {
+		b.Records(&tree, func(r *graph.Record, spans []graph.Refs) {
 			s.Records = append(s.Records, r)
 			folder.Add(r)
 			s.Queues.Add(r)
+			for i := range r.Calls {
+				if r.Calls[i].Impossible() {
+					c.Defects.Add(trace.ChildLongerThanParent, "trace "+store.TraceIDText(id)+", span "+store.SpanIDText(store.ID(tree.Spans[spans[i].Work])))
+				}
+			}
 		})
 	})
 	c.Defects.Merge(b.Defects)
@@ -111,6 +120,7 @@ func (s *Summary) Merge(o *Summary) {
 	a.Spans += b.Spans
 	a.Traces += b.Traces
 	a.Duplicates += b.Duplicates
+	a.Rejected += b.Rejected
 	a.Orphans += b.Orphans
 	a.IncompleteTraces += b.IncompleteTraces
 	a.Links += b.Links
