@@ -278,7 +278,6 @@ var families = []family{
 		{"process.cpu.usage", CPUShare},
 		{"jvm.cpu.recent_utilization", CPUShare},
 		{"process.runtime.jvm.cpu.utilization", CPUShare},
-		{"system.cpu.utilization", CPUShare},
 		{"system.cpu.usage", CPUShare},
 		{"process.cpu.time", CPUTime},
 		{"jvm.cpu.time", CPUTime},

@@ -61,7 +61,7 @@ func (s *Series) steps() []step {
 	carry := int64(1)
 	if len(between) > 0 {
 		slices.Sort(between)
-		carry = min(maxCarry, (3*between[(len(between)-1)/2]+1)/2)
+		carry = min(maxCarry, 3*between[(len(between)-1)/2]/2)
 	}
 	var out []step
 	for i, v := range views {
