@@ -30,5 +30,3 @@ type protoDecoder struct{}
 func decodeProto(k *sink, d *protoDecoder, c *chunk, careful bool, trial func() *sink) bool {
 	return true
 }
-
-func foreignFile(head []byte) string { return "" }

@@ -257,10 +257,10 @@ func (p *pool) join(r *result, file int) {
 	f.ErrorsTotal += r.errorsTotal
 	f.Errors = appendErrors(f.Errors, r.errors)
 	for _, e := range r.chunk.errors {
-		set.Defects.Add(e.kind, e.message)
 		f.ErrorsTotal++
 		f.Errors = appendErrors(f.Errors, []Located{{e.where, e.message}})
 		if e.rejected {
+			set.Defects.Add(e.kind, e.message)
 			f.Rejected++
 			set.Rejected++
 		}

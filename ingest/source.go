@@ -153,14 +153,16 @@ func (s *source) sniff(r *bufio.Reader, head []byte) *sourceError {
 	case looksProto(head):
 		s.cut = &protoCutter{r: r, limits: s.limits}
 	default:
-		if name := foreignFile(head); name != "" {
-			return &sourceError{kind: trace.BadSyntax, where: "byte 0", message: name + "; accepted is " + Accepted, rejected: true}
-		}
-		if jsonInside(head) { // begins with the rest of a line
+		name := foreignFile(head)
+		if name == "" && jsonInside(head) { // begins with the rest of a line
 			s.cut = &textCutter{r: r, limit: s.limits.Document, line: 1}
 			break
 		}
-		return &sourceError{kind: trace.BadSyntax, where: "byte 0", message: "not a known format; accepted is " + Accepted, rejected: true}
+		if name == "" {
+			name = "not a known format"
+		}
+		// Other files in a folder of traces are named, but no trace is missing.
+		return &sourceError{kind: trace.BadSyntax, where: "byte 0", message: name + "; accepted is " + Accepted, rejected: !s.found}
 	}
 	return nil
 }
