@@ -107,10 +107,8 @@ func (d *jsonDecoder) into(k *sink) {
 
 // texts counts the texts that were repaired.
 func (k *sink) texts(d *jsonDecoder) {
-	if d.badText > 0 {
-		k.defects.AddN(trace.BadText, d.badText, "")
-		d.badText = 0
-	}
+	k.defectTexts(d.badText)
+	d.badText = 0
 }
 
 // broken reports the document in data[from:next], which cannot be read at at.

@@ -14,17 +14,23 @@ import (
 // A chunk is a stretch of a file that begins and ends between records.
 type chunk struct {
 	data   []byte
-	frames []frame // messages in data, of framed formats
+	frames []frame // messages in data, of protobuf
+	format format  // of protobuf
 	line   int64   // of the first byte, counted from 1; of text
 	offset int64   // of the first byte, after decompression
 	binary bool    // data is protobuf, and places are bytes
-	errors []sourceError
+
+	errors []sourceError // the first of all
+	more   int64         // the rest, all of lost records
 }
 
-// A frame is one message of a chunk.
-type frame struct {
-	from, to int   // in data
-	offset   int64 // of its header in the file
+// fail reports a lost record.
+func (c *chunk) fail(e sourceError) {
+	if len(c.errors) < maxErrors {
+		c.errors = append(c.errors, e)
+	} else {
+		c.more++
+	}
 }
 
 // A sourceError is something wrong with a file that is found before decoding.
@@ -190,7 +196,7 @@ func (w *worker) sink(c *chunk) *sink {
 func (w *worker) decode(c *chunk) *sink {
 	read := func(k *sink, careful bool, trial func() *sink) bool {
 		if c.binary {
-			return decodeProto(k, &w.proto, c, careful, trial)
+			return decodeFrames(k, &w.proto, &w.json, c, careful, trial)
 		}
 		return decodeJSON(k, &w.json, careful, trial)
 	}
@@ -198,13 +204,14 @@ func (w *worker) decode(c *chunk) *sink {
 	if read(k, false, nil) {
 		return k
 	}
-	k = w.sink(c)
+	k = w.sink(c) // what was read so far is dropped
 	var t *sink
 	read(k, true, func() *sink {
 		if t == nil || t.spans.Len() > 1000 || t.points.Points() > 1000 {
 			t = w.sink(c)
 		}
 		t.units, t.lastUnit = 0, -1
+		t.data, t.offset, t.frameAt = k.data, k.offset, k.frameAt
 		return t
 	})
 	return k
@@ -265,6 +272,9 @@ func (p *pool) join(r *result, file int) {
 			set.Rejected++
 		}
 	}
+	f.ErrorsTotal += r.chunk.more
+	f.Rejected += r.chunk.more
+	set.Rejected += r.chunk.more
 	if r.last {
 		f.Format = src.formats.String()
 		if f.Format != "" || src.packing != "" {

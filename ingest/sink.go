@@ -35,6 +35,7 @@ type sink struct {
 	// Where in its file the chunk begins.
 	line, offset int64
 	binary       bool
+	frameAt      int64 // where the packed frame begins that data was in; negative if none
 	data         []byte
 
 	// A unit is a part of a document that stands for itself: a trace of a Jaeger
@@ -62,14 +63,17 @@ func newSink(spans *trace.Store, points *metric.Store, limits *Limits, c *chunk)
 		spans: spans, points: points, limits: limits, keepAll: spans.KeepAll,
 		defects: trace.Tally{}, unknown: map[string]int64{},
 		line: c.line, offset: c.offset, binary: c.binary, data: c.data,
-		lastUnit: -1, stopAt: -1,
+		frameAt: -1, lastUnit: -1, stopAt: -1,
 	}
 }
 
 // where names the place of an offset in the chunk.
 func (k *sink) where(at int) string {
+	if k.frameAt >= 0 {
+		return byteAt(k.frameAt)
+	}
 	if k.binary {
-		return "byte " + strconv.FormatInt(k.offset+int64(at), 10)
+		return byteAt(k.offset + int64(at))
 	}
 	at = min(at, len(k.data))
 	return "line " + strconv.FormatInt(k.line+int64(bytes.Count(k.data[:at], []byte{'\n'})), 10)
