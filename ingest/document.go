@@ -121,6 +121,9 @@ func (k *sink) broken(from, at, next int, err syntaxError) {
 	if start, here := k.where(from), k.where(at); start != here {
 		message += ", in the document that begins at " + start
 	}
+	if k.aside(from, next, kind, Located{k.where(at), message}) {
+		return
+	}
 	k.reject(at, kind, message)
 }
 

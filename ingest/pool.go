@@ -18,6 +18,7 @@ type chunk struct {
 	format format  // of protobuf
 	line   int64   // of the first byte, counted from 1; of text
 	offset int64   // of the first byte, after decompression
+	ends   bool    // it is the last of a sound file; of text
 	binary bool    // data is protobuf, and places are bytes
 
 	errors []sourceError // the first of all
@@ -116,7 +117,11 @@ func (p *pool) run(ctx context.Context, workers int) error {
 	for _, f := range p.files {
 		f.close()
 	}
-	return context.Cause(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	p.joinRotated(&worker{pool: p})
+	return nil
 }
 
 // take is the next chunk to decode; nil when there is none left.
@@ -174,15 +179,20 @@ func (w *worker) step() bool {
 	if r.last {
 		r.sink = &sink{}
 	} else {
-		if w.tables == nil || w.tables.Strings() > maxTables {
-			w.tables, w.remap = trace.NewTables(), new(trace.Remap)
-		}
+		w.begin()
 		r.sink = w.decode(c)
 		r.tables, r.remap = w.tables.View(), w.remap
 	}
 	w.pool.deliver(r, file, index)
 	recycle(c)
 	return true
+}
+
+// begin sees to the worker's tables.
+func (w *worker) begin() {
+	if w.tables == nil || w.tables.Strings() > maxTables {
+		w.tables, w.remap = trace.NewTables(), new(trace.Remap)
+	}
 }
 
 func (w *worker) sink(c *chunk) *sink {
@@ -249,6 +259,12 @@ func (p *pool) join(r *result, file int) {
 		f.MetricPoints += int64(r.points.Points())
 	}
 	src.formats |= r.formats
+	if r.head != nil {
+		src.head = r.head
+	}
+	if r.tail != nil {
+		src.tail = r.tail
+	}
 	f.LogRecords += r.logs
 	set.LogRecords += r.logs
 	f.Rejected += r.rejected

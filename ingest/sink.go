@@ -38,6 +38,9 @@ type sink struct {
 	frameAt      int64 // where the packed frame begins that data was in; negative if none
 	data         []byte
 
+	begins, ends bool // the chunk is the first or last of its file
+	head, tail   *fragment
+
 	// A unit is a part of a document that stands for itself: a trace of a Jaeger
 	// export, an element of an array. A document that is damaged is read up to the
 	// unit that holds the damage.
@@ -62,7 +65,7 @@ func newSink(spans *trace.Store, points *metric.Store, limits *Limits, c *chunk)
 	return &sink{
 		spans: spans, points: points, limits: limits, keepAll: spans.KeepAll,
 		defects: trace.Tally{}, unknown: map[string]int64{},
-		line: c.line, offset: c.offset, binary: c.binary, data: c.data,
+		line: c.line, offset: c.offset, binary: c.binary, data: c.data, begins: c.offset == 0, ends: c.ends,
 		frameAt: -1, lastUnit: -1, stopAt: -1,
 	}
 }

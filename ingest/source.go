@@ -41,8 +41,9 @@ type source struct {
 
 	// What was found; packing is written before the last chunk is handed on,
 	// formats by the merger.
-	packing string
-	formats format
+	packing    string
+	formats    format
+	head, tail *fragment
 }
 
 // A cutter cuts a stream into chunks. The chunk may hold errors, and no data if
@@ -310,6 +311,7 @@ type textCutter struct {
 	errors []sourceError
 }
 
+// next reads on until the chunk is large enough and a border is in sight.
 func (t *textCutter) next() *chunk {
 	buf := append(newBuffer(), t.carry...)
 	t.carry = t.carry[:0]
@@ -337,6 +339,7 @@ func (t *textCutter) next() *chunk {
 			if cut == 0 {
 				recycle(c)
 			}
+			c.ends = len(t.errors) == 0
 			c.errors, t.errors = t.errors, nil
 		}
 		return c
