@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -176,10 +177,10 @@ func appendCounts(b []byte, counts []uint64) []byte {
 // Decode reads what Append wrote. Anything else, a single changed bit of it
 // included, is an error.
 func Decode(b []byte) (*Fold, error) {
-	if len(b) < 4 {
+	if len(b) < crc32.Size {
 		return nil, errors.New("metric: fold is cut short")
 	}
-	body, check := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
+	body, check := b[:len(b)-crc32.Size], binary.BigEndian.Uint32(b[len(b)-crc32.Size:])
 	if crc32.Checksum(body, castagnoli) != check {
 		return nil, errors.New("metric: fold does not match its checksum")
 	}
@@ -207,8 +208,10 @@ func decodeBody(body []byte) (*Fold, error) {
 		r.fail("bytes after the end")
 	}
 	// Integers can be written longer than need be; only one spelling is lawful.
-	if r.err == nil && !slices.Equal(f.Append(nil)[:len(body)], body) {
-		r.fail("not as written by this program")
+	if r.err == nil {
+		if again := f.Append(nil); !bytes.Equal(again[:len(again)-crc32.Size], body) {
+			r.fail("not as written by this program")
+		}
 	}
 	if r.err != nil {
 		return nil, fmt.Errorf("metric: fold: byte %d: %w", len(body)-len(r.b), r.err)

@@ -34,6 +34,19 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// One fold has one spelling: the number of series, 0, written in two bytes is refused.
+func TestDecodeRefusesOtherSpellings(t *testing.T) {
+	if _, err := decodeBody([]byte{format, 0}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decodeBody([]byte{format, 0x80, 0}); err == nil {
+		t.Error("accepted")
+	}
+	if _, err := decodeBody([]byte{format + 1, 0}); err == nil || !strings.Contains(err.Error(), "format 2") {
+		t.Errorf("a later format: %v", err)
+	}
+}
+
 // FuzzDecode gives the decoder bodies whose checksum is right: what it accepts
 // it writes back as it was, and every question can be asked of it.
 func FuzzDecode(f *testing.F) {
