@@ -107,10 +107,8 @@ func (d *jsonDecoder) into(k *sink) {
 
 // texts counts the texts that were repaired.
 func (k *sink) texts(d *jsonDecoder) {
-	if d.badText > 0 {
-		k.defects.AddN(trace.BadText, d.badText, "")
-		d.badText = 0
-	}
+	k.defectTexts(d.badText)
+	d.badText = 0
 }
 
 // broken reports the document in data[from:next], which cannot be read at at.
@@ -122,6 +120,9 @@ func (k *sink) broken(from, at, next int, err syntaxError) {
 	message := err.message
 	if start, here := k.where(from), k.where(at); start != here {
 		message += ", in the document that begins at " + start
+	}
+	if k.aside(from, next, kind, Located{k.where(at), message}) {
+		return
 	}
 	k.reject(at, kind, message)
 }
@@ -247,6 +248,23 @@ func (d *jsonDecoder) documentObject() {
 		d.scopeList("scopeSpans", func(scope trace.ScopeID) { d.each(func() { d.span(0, scope) }) })
 	case spanDocument:
 		d.span(0, 0)
+	case resourceMetricsDocument:
+		d.resourceList("resourceMetrics", d.metrics)
+	case scopeMetricsDocument:
+		d.scopeList("scopeMetrics", func(trace.ScopeID) { d.each(func() { d.metric(0) }) })
+	case resourceLogsDocument:
+		d.resourceList("resourceLogs", d.logs)
+	case scopeLogsDocument:
+		d.scopeList("scopeLogs", func(trace.ScopeID) { d.each(d.log) })
+	case jaegerDocument:
+		d.jaeger()
+	case jaegerTraceDocument:
+		d.jaegerTrace()
+	case jaegerSpanDocument:
+		clear(d.processes)
+		d.jaegerSpan(trace.TraceID{})
+	case zipkinDocument:
+		d.zipkin()
 	default:
 		reason := d.foreign()
 		if d.err == nil && !k.recovering {
@@ -267,6 +285,7 @@ const (
 	resourceMetricsDocument
 	scopeMetricsDocument
 	resourceLogsDocument
+	scopeLogsDocument
 	jaegerDocument
 	jaegerTraceDocument
 	jaegerSpanDocument
@@ -278,6 +297,7 @@ func (d *jsonDecoder) classify() (documentKind, format) {
 	if !d.object() {
 		return foreignDocument, 0
 	}
+	var id, traceID, jaegerID, spans bool
 	for key, ok := d.field(); ok; key, ok = d.field() {
 		switch string(key) {
 		case "resourceSpans", "resource_spans", "resourceMetrics", "resource_metrics", "resourceLogs", "resource_logs",
@@ -285,16 +305,55 @@ func (d *jsonDecoder) classify() (documentKind, format) {
 			return d.decide(otlpDocument, otlpJSON)
 		case "batches":
 			return d.decide(otlpDocument, tempoJSON)
+		case "trace", "result", "_source": // an envelope of Tempo, Jaeger, Elasticsearch
+			if d.peek() == '{' {
+				return d.decide(otlpDocument, 0)
+			}
+		case "data":
+			if c := d.peek(); c == '[' || c == 'n' {
+				return d.decide(jaegerDocument, jaegerJSON)
+			} else if c == '{' {
+				return d.decide(otlpDocument, 0)
+			}
 		case "scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans":
 			return d.decide(resourceSpansDocument, otlpJSON)
+		case "scopeMetrics", "scope_metrics", "instrumentationLibraryMetrics", "instrumentation_library_metrics":
+			return d.decide(resourceMetricsDocument, otlpJSON)
+		case "scopeLogs", "scope_logs", "instrumentationLibraryLogs", "instrumentation_library_logs":
+			return d.decide(resourceLogsDocument, otlpJSON)
+		case "metrics":
+			if d.peek() == '[' {
+				return d.decide(scopeMetricsDocument, otlpJSON)
+			}
+		case "logRecords", "log_records":
+			return d.decide(scopeLogsDocument, otlpJSON)
 		case "startTimeUnixNano", "start_time_unix_nano":
 			return d.decide(spanDocument, otlpJSON)
+		case "processes":
+			return d.decide(jaegerTraceDocument, jaegerJSON)
+		case "spanID", "operationName":
+			return d.decide(jaegerSpanDocument, jaegerJSON)
+		case "localEndpoint", "binaryAnnotations":
+			return d.decide(zipkinDocument, zipkinJSON)
+		case "id":
+			id = true
+		case "traceId", "trace_id":
+			traceID = true
+		case "traceID":
+			traceID, jaegerID = true, true
 		case "spans":
-			if d.peek() == '[' {
-				return d.decide(scopeSpansDocument, otlpJSON)
-			}
+			spans = d.peek() == '['
+		}
+		if id && traceID {
+			return d.decide(zipkinDocument, zipkinJSON)
 		}
 		d.skip()
+	}
+	switch {
+	case spans && jaegerID:
+		return jaegerTraceDocument, jaegerJSON
+	case spans && !traceID:
+		return scopeSpansDocument, otlpJSON
 	}
 	return foreignDocument, 0
 }
@@ -306,7 +365,7 @@ func (d *jsonDecoder) decide(what documentKind, f format) (documentKind, format)
 	return what, f
 }
 
-// otlp reads a request, or an answer of Tempo's API.
+// otlp reads a request, an answer of Tempo's API, or the envelope of one.
 func (d *jsonDecoder) otlp() {
 	if !d.object() {
 		return
@@ -315,15 +374,23 @@ func (d *jsonDecoder) otlp() {
 		switch string(key) {
 		case "resourceSpans", "resource_spans", "batches":
 			d.resourceSpans()
+		case "resourceMetrics", "resource_metrics":
+			d.each(func() { d.resourceList("resourceMetrics", d.metrics) })
+		case "resourceLogs", "resource_logs":
+			d.each(func() { d.resourceList("resourceLogs", d.logs) })
+		case "trace", "result", "_source", "data":
+			if d.peek() == '{' {
+				d.documentObject()
+			} else {
+				d.skip()
+			}
+		case "resourceProfiles", "resource_profiles":
+			d.sink.formats |= otlpProfiles
+			d.sink.skipped("document", key)
+			d.skip()
 		default:
 			d.sink.skipped("document", key)
 			d.skip()
 		}
 	}
-}
-
-// foreign says what the object is that no rule reads, and skips it.
-func (d *jsonDecoder) foreign() string {
-	d.skip()
-	return "a JSON object that is no known format of spans or metrics"
 }

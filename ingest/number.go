@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"unsafe"
@@ -143,12 +144,13 @@ func parseMicros(b []byte) (int64, bool) {
 	return v * 1000, true
 }
 
-// parseFloat reads a JSON number, or a text with one, NaN or an infinity.
+// parseFloat reads a JSON number, or a text with one, NaN or an infinity. What
+// is too large for a float64 is an infinity.
 func parseFloat(b []byte) (float64, bool) {
 	if len(b) == 0 {
 		return 0, false
 	}
 	// The string is used only during the call.
 	v, err := strconv.ParseFloat(unsafe.String(&b[0], len(b)), 64)
-	return v, err == nil
+	return v, err == nil || errors.Is(err, strconv.ErrRange)
 }

@@ -16,6 +16,11 @@ import (
 type jsonDecoder struct {
 	scanner
 	sink *sink
+
+	// Of Jaeger and Zipkin.
+	processes   map[string]trace.ResourceID
+	references  []reference
+	annotations []annotation
 }
 
 // each calls f for each element of an array.

@@ -14,17 +14,24 @@ import (
 // A chunk is a stretch of a file that begins and ends between records.
 type chunk struct {
 	data   []byte
-	frames []frame // messages in data, of framed formats
+	frames []frame // messages in data, of protobuf
+	format format  // of protobuf
 	line   int64   // of the first byte, counted from 1; of text
 	offset int64   // of the first byte, after decompression
+	ends   bool    // it is the last of a sound file; of text
 	binary bool    // data is protobuf, and places are bytes
-	errors []sourceError
+
+	errors []sourceError // the first of all
+	more   int64         // the rest, all of lost records
 }
 
-// A frame is one message of a chunk.
-type frame struct {
-	from, to int   // in data
-	offset   int64 // of its header in the file
+// fail reports a lost record.
+func (c *chunk) fail(e sourceError) {
+	if len(c.errors) < maxErrors {
+		c.errors = append(c.errors, e)
+	} else {
+		c.more++
+	}
 }
 
 // A sourceError is something wrong with a file that is found before decoding.
@@ -110,7 +117,11 @@ func (p *pool) run(ctx context.Context, workers int) error {
 	for _, f := range p.files {
 		f.close()
 	}
-	return context.Cause(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	p.joinRotated(&worker{pool: p})
+	return nil
 }
 
 // take is the next chunk to decode; nil when there is none left.
@@ -168,15 +179,20 @@ func (w *worker) step() bool {
 	if r.last {
 		r.sink = &sink{}
 	} else {
-		if w.tables == nil || w.tables.Strings() > maxTables {
-			w.tables, w.remap = trace.NewTables(), new(trace.Remap)
-		}
+		w.begin()
 		r.sink = w.decode(c)
 		r.tables, r.remap = w.tables.View(), w.remap
 	}
 	w.pool.deliver(r, file, index)
 	recycle(c)
 	return true
+}
+
+// begin sees to the worker's tables.
+func (w *worker) begin() {
+	if w.tables == nil || w.tables.Strings() > maxTables {
+		w.tables, w.remap = trace.NewTables(), new(trace.Remap)
+	}
 }
 
 func (w *worker) sink(c *chunk) *sink {
@@ -190,7 +206,7 @@ func (w *worker) sink(c *chunk) *sink {
 func (w *worker) decode(c *chunk) *sink {
 	read := func(k *sink, careful bool, trial func() *sink) bool {
 		if c.binary {
-			return decodeProto(k, &w.proto, c, careful, trial)
+			return decodeFrames(k, &w.proto, &w.json, c, careful, trial)
 		}
 		return decodeJSON(k, &w.json, careful, trial)
 	}
@@ -198,13 +214,14 @@ func (w *worker) decode(c *chunk) *sink {
 	if read(k, false, nil) {
 		return k
 	}
-	k = w.sink(c)
+	k = w.sink(c) // what was read so far is dropped
 	var t *sink
 	read(k, true, func() *sink {
 		if t == nil || t.spans.Len() > 1000 || t.points.Points() > 1000 {
 			t = w.sink(c)
 		}
 		t.units, t.lastUnit = 0, -1
+		t.data, t.offset, t.frameAt = k.data, k.offset, k.frameAt
 		return t
 	})
 	return k
@@ -242,6 +259,12 @@ func (p *pool) join(r *result, file int) {
 		f.MetricPoints += int64(r.points.Points())
 	}
 	src.formats |= r.formats
+	if r.head != nil {
+		src.head = r.head
+	}
+	if r.tail != nil {
+		src.tail = r.tail
+	}
 	f.LogRecords += r.logs
 	set.LogRecords += r.logs
 	f.Rejected += r.rejected
@@ -257,14 +280,17 @@ func (p *pool) join(r *result, file int) {
 	f.ErrorsTotal += r.errorsTotal
 	f.Errors = appendErrors(f.Errors, r.errors)
 	for _, e := range r.chunk.errors {
-		set.Defects.Add(e.kind, e.message)
 		f.ErrorsTotal++
 		f.Errors = appendErrors(f.Errors, []Located{{e.where, e.message}})
 		if e.rejected {
+			set.Defects.Add(e.kind, e.message)
 			f.Rejected++
 			set.Rejected++
 		}
 	}
+	f.ErrorsTotal += r.chunk.more
+	f.Rejected += r.chunk.more
+	set.Rejected += r.chunk.more
 	if r.last {
 		f.Format = src.formats.String()
 		if f.Format != "" || src.packing != "" {

@@ -35,7 +35,11 @@ type sink struct {
 	// Where in its file the chunk begins.
 	line, offset int64
 	binary       bool
+	frameAt      int64 // where the packed frame begins that data was in; negative if none
 	data         []byte
+
+	begins, ends bool // the chunk is the first or last of its file
+	head, tail   *fragment
 
 	// A unit is a part of a document that stands for itself: a trace of a Jaeger
 	// export, an element of an array. A document that is damaged is read up to the
@@ -61,15 +65,18 @@ func newSink(spans *trace.Store, points *metric.Store, limits *Limits, c *chunk)
 	return &sink{
 		spans: spans, points: points, limits: limits, keepAll: spans.KeepAll,
 		defects: trace.Tally{}, unknown: map[string]int64{},
-		line: c.line, offset: c.offset, binary: c.binary, data: c.data,
-		lastUnit: -1, stopAt: -1,
+		line: c.line, offset: c.offset, binary: c.binary, data: c.data, begins: c.offset == 0, ends: c.ends,
+		frameAt: -1, lastUnit: -1, stopAt: -1,
 	}
 }
 
 // where names the place of an offset in the chunk.
 func (k *sink) where(at int) string {
+	if k.frameAt >= 0 {
+		return byteAt(k.frameAt)
+	}
 	if k.binary {
-		return "byte " + strconv.FormatInt(k.offset+int64(at), 10)
+		return byteAt(k.offset + int64(at))
 	}
 	at = min(at, len(k.data))
 	return "line " + strconv.FormatInt(k.line+int64(bytes.Count(k.data[:at], []byte{'\n'})), 10)

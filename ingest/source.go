@@ -41,8 +41,9 @@ type source struct {
 
 	// What was found; packing is written before the last chunk is handed on,
 	// formats by the merger.
-	packing string
-	formats format
+	packing    string
+	formats    format
+	head, tail *fragment
 }
 
 // A cutter cuts a stream into chunks. The chunk may hold errors, and no data if
@@ -153,14 +154,16 @@ func (s *source) sniff(r *bufio.Reader, head []byte) *sourceError {
 	case looksProto(head):
 		s.cut = &protoCutter{r: r, limits: s.limits}
 	default:
-		if name := foreignFile(head); name != "" {
-			return &sourceError{kind: trace.BadSyntax, where: "byte 0", message: name + "; accepted is " + Accepted, rejected: true}
-		}
-		if jsonInside(head) { // begins with the rest of a line
+		name := foreignFile(head)
+		if name == "" && jsonInside(head) { // begins with the rest of a line
 			s.cut = &textCutter{r: r, limit: s.limits.Document, line: 1}
 			break
 		}
-		return &sourceError{kind: trace.BadSyntax, where: "byte 0", message: "not a known format; accepted is " + Accepted, rejected: true}
+		if name == "" {
+			name = "not a known format"
+		}
+		// Other files in a folder of traces are named, but no trace is missing.
+		return &sourceError{kind: trace.BadSyntax, where: "byte 0", message: name + "; accepted is " + Accepted, rejected: !s.found}
 	}
 	return nil
 }
@@ -308,6 +311,7 @@ type textCutter struct {
 	errors []sourceError
 }
 
+// next reads on until the chunk is large enough and a border is in sight.
 func (t *textCutter) next() *chunk {
 	buf := append(newBuffer(), t.carry...)
 	t.carry = t.carry[:0]
@@ -335,6 +339,7 @@ func (t *textCutter) next() *chunk {
 			if cut == 0 {
 				recycle(c)
 			}
+			c.ends = len(t.errors) == 0
 			c.errors, t.errors = t.errors, nil
 		}
 		return c
