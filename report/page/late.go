@@ -1,0 +1,141 @@
+package page
+
+import (
+	"fmt"
+
+	"github.com/tailscope/tailscope/report"
+)
+
+// late says what was worked on for callers that had left, and what callers believed against what became of it.
+func (b *builder) late(e *report.Endpoint) {
+	l := &e.LateWork
+	if l.LateAttempts == 0 && l.TotalMs == 0 && (l.Baseline == nil || l.Baseline.LateAttempts == 0) {
+		if e.After.Requests > 0 {
+			b.heading(3, plain("Work after the response"))
+			b.after(e)
+		}
+		return
+	}
+	b.heading(3, plain("Late work: after the caller left"))
+	var calls, attempts *report.Float
+	var total, flight report.Num
+	if l.Baseline != nil {
+		calls, attempts = &l.Baseline.LateAttempts, &l.Baseline.Attempts
+		total, flight = report.Some(float64(l.Baseline.TotalMs)), l.Baseline.MeanInFlight
+	}
+	t := Text{plainf(b.sign("Calls that their caller left: %s of %s; worked on for %s in all, %s in flight on average (neither cores nor a throughput)."),
+		counts(calls, l.LateAttempts), counts(attempts, l.Attempts), durs(total, report.Some(float64(l.TotalMs))), quantities(flight, l.MeanInFlight, ""))}
+	b.add(Para{Text: append(t, b.marks(l.Warnings)...)})
+	if len(l.Edges) > 0 {
+		var values []report.Num
+		for _, x := range l.Edges {
+			values = append(values, report.Some(float64(x.TotalMs)))
+		}
+		s := scaleOf(0, values...)
+		table := Table{Columns: []Column{{Head: "call", Shrink: true}, {Head: "late", Right: true}, {Head: "of", Right: true}, {Head: "began late", Right: true}, {Head: "in all, " + s.unit, Right: true}, {Head: "waiting", Right: true}, {Head: "working", Right: true}, {Head: "in flight", Right: true}}}
+		belief := Table{Columns: []Column{{Head: "what callers believe, what became of it", Shrink: true}, {Head: "failed: done", Right: true}, {Head: "not done", Right: true}, {Head: "unknown", Right: true}, {Head: "succeeded: done", Right: true}, {Head: "not done", Right: true}, {Head: "unknown", Right: true}}}
+		for i := range l.Edges[:min(len(l.Edges), tableRows)] {
+			x := &l.Edges[i]
+			name := cell(b.call(x.Service, x.Peer, x.Operation))
+			if x.SideEffecting {
+				name.Text = append(name.Text, b.note("has side effects: it may lawfully finish after its caller left"))
+			}
+			name.Text = append(name.Text, b.marks(x.Warnings)...)
+			table.Rows = append(table.Rows, Row{Cells: []Cell{name, cell(count(x.LateAttempts)), cell(count(x.Attempts)), cell(count(x.StartedAfter)), b.num(s.of(float64(x.TotalMs))), b.num(s.num(x.WaitingMs)), b.num(s.num(x.WorkingMs)), b.num(quantity(x.MeanInFlight, ""))}})
+			belief.Rows = append(belief.Rows, Row{Cells: []Cell{cell(b.call(x.Service, x.Peer, x.Operation)), cell(count(x.ClientFailedServerSucceeded)), cell(count(x.ClientFailedServerFailed)), cell(count(x.ClientFailedUnknown)),
+				cell(count(x.ClientSucceededServerSucceeded)), cell(count(x.ClientSucceededServerFailed)), cell(count(x.ClientSucceededUnknown))}})
+		}
+		if n := len(l.Edges) - tableRows; n > 0 {
+			table.Rows = append(table.Rows, more(n, "call", len(table.Columns)))
+		}
+		b.add(table, belief)
+	}
+	b.after(e)
+}
+
+// after is work that goes on though nobody gave up.
+func (b *builder) after(e *report.Endpoint) {
+	if e.After.Requests > 0 {
+		b.para(plainf("After the response, with nobody gone: %s in %s; neither late nor part of the latency.", dur(report.Some(float64(e.After.TotalMs))), plural(int64(e.After.Requests), "request")))
+	}
+}
+
+// attempts counts retries and hedges.
+func (b *builder) attempts(e *report.Endpoint) {
+	if len(e.Attempts) == 0 {
+		return
+	}
+	b.heading(3, plain("Attempts"))
+	var values []report.Num
+	for _, a := range e.Attempts {
+		values = append(values, report.Some(float64(a.FailedMs)), report.Some(float64(a.BackoffMs)))
+	}
+	s := scaleOf(0, values...)
+	t := Table{Columns: []Column{{Head: "call", Shrink: true}, {Head: "calls", Right: true}, {Head: "attempts", Right: true}, {Head: "retries", Right: true}, {Head: "hedges", Right: true}, {Head: "twice done", Right: true}, {Head: "failed", Right: true},
+		{Head: "time in failed, " + s.unit, Right: true}, {Head: "in backoff", Right: true}}}
+	for i := range e.Attempts[:min(len(e.Attempts), tableRows)] {
+		a := &e.Attempts[i]
+		of := func(f func(*report.AttemptTotals) *report.Float) Cell {
+			var base *report.Float
+			if a.Baseline != nil {
+				base = f(a.Baseline)
+			}
+			return cell(counts(base, *f(&a.AttemptTotals)))
+		}
+		ms := func(f func(*report.AttemptTotals) report.Float) Cell {
+			t := s.of(float64(f(&a.AttemptTotals)))
+			if a.Baseline != nil {
+				t = s.of(float64(f(a.Baseline))) + " → " + t
+			}
+			return cell(t)
+		}
+		t.Rows = append(t.Rows, Row{Cells: []Cell{cell(b.call(a.Service, a.Peer, a.Operation)),
+			of(func(x *report.AttemptTotals) *report.Float { return &x.Logical }),
+			of(func(x *report.AttemptTotals) *report.Float { return &x.Attempts }),
+			of(func(x *report.AttemptTotals) *report.Float { return &x.Retries }),
+			of(func(x *report.AttemptTotals) *report.Float { return &x.Hedges }),
+			of(func(x *report.AttemptTotals) *report.Float { return &x.Duplicates }),
+			of(func(x *report.AttemptTotals) *report.Float { return &x.Failed }),
+			ms(func(x *report.AttemptTotals) report.Float { return x.FailedMs }),
+			ms(func(x *report.AttemptTotals) report.Float { return x.BackoffMs })}})
+	}
+	if n := len(e.Attempts) - tableRows; n > 0 {
+		t.Rows = append(t.Rows, more(n, "call", len(t.Columns)))
+	}
+	b.add(t)
+}
+
+// fanOut says how often a set of parallel branches has a slow one, and who ends last.
+func (b *builder) fanOut(e *report.Endpoint) {
+	if len(e.FanOut) == 0 {
+		return
+	}
+	b.heading(3, plain("Fan-out"))
+	for i := range e.FanOut[:min(len(e.FanOut), tableRows)] {
+		f := &e.FanOut[i]
+		t := Text{strong(b.node(e, f.Node)), plainf(b.sign(": %s; any of them slow in %s of the requests"), branches(f.Branches), share(f.Observed))}
+		if f.Independent.Known() {
+			t = append(t, plainf(" (%s if they were independent; as %s independent ones)", share(f.Independent), quantity(f.NEff, "")))
+		}
+		t = append(t, plain("."))
+		if len(f.Owners) > 0 {
+			var owners []string
+			for _, o := range f.Owners[:min(len(f.Owners), 5)] {
+				owners = append(owners, fmt.Sprintf("%s %s", b.node(e, o.Node), share(o.Share)))
+			}
+			rest := ""
+			if n := len(f.Owners) - 5; n > 0 {
+				rest = fmt.Sprintf(", and %d more", n)
+			}
+			t = append(t, plainf(" Last to end: %s%s.", list(owners...), rest))
+		}
+		b.add(Para{Text: t})
+	}
+}
+
+func branches(n int) string {
+	if n == 1 {
+		return "1 branch"
+	}
+	return count(n) + " parallel branches"
+}
