@@ -103,9 +103,12 @@ func (p *Pair) spread(q, level float64) spread {
 	rho := (p.Base.lag(q) + p.Cur.lag(q)) / 2
 	f := inflation(rho, (1/float64(p0.n)+1/float64(p1.n))/2)
 	tail := (1 + level) / 2
+	// The correction of ρ for bias keeps intervals wide enough; in the count of stretches it would make the fewest
+	// blocks look dependent always, so the plain ρ counts there.
+	plain := max(rho, 0)
 	return spread{
 		factor:    studentT(tail, n-1) / normal(tail) * math.Sqrt(f),
-		stretches: n / f,
+		stretches: n * (1 - plain) / (1 + plain),
 	}
 }
 

@@ -75,15 +75,18 @@ func tailShares(n int, q float64) []float64 {
 	for u := 0.5; u*float64(n) >= minAbove && u >= (1-q)/4*(1-slack); u /= 2 {
 		shares = append(shares, u)
 	}
-	if u := 1 - q; u*float64(n) >= minAbove*(1-slack) && !slices.Contains(shares, u) {
+	if u := tailShare(q); u*float64(n) >= minAbove*(1-slack) && !slices.Contains(shares, u) {
 		shares = append(shares, u)
 		slices.SortFunc(shares, func(a, b float64) int { return cmp.Compare(b, a) })
 	}
 	return shares
 }
 
+// tailShare is 1 − q without the noise of the subtraction, so that 0.99 leaves 0.01.
+func tailShare(q float64) float64 { return math.Round((1-q)*1e12) / 1e12 }
+
 // distance is how far a tail share is from the target's, as a ratio.
-func (o Options) distance(u float64) float64 { return math.Abs(math.Log(u / (1 - o.Quantile))) }
+func (o Options) distance(u float64) float64 { return math.Abs(math.Log(u / tailShare(o.Quantile))) }
 
 // pooled merges two sorted samples.
 func (p *Pair) pooled() (x, cum []float64) {
@@ -137,28 +140,30 @@ func (p *Pair) members() []Member {
 }
 
 // counted is a member's 2×2 table as Fisher's test reads it, and the variance that independent requests give to
-// the difference of shares. Unequal weights enter as the effective numbers of requests whose plain share would
-// be as uncertain.
+// the difference of shares.
 type counted struct {
 	a, n0, b, n1 int
 	variance     float64
 }
 
+// counted makes the table. Unequal weights enter as the effective numbers of requests whose plain share would be as
+// uncertain, at the pooled share p and with each side's own mean weights above and below the threshold. A side
+// with a few requests above, all light by chance, would by itself count for far more than it is; so the mean weights
+// of both sides together, each side's weights first divided by their mean, set an upper limit.
 func (p *Pair) counted(m *Member) counted {
-	pooled := 1 - m.Quantile
+	share := 1 - m.Quantile
 	if p.Base.equal && p.Cur.equal {
 		all := float64(m.Base.Above+m.Cur.Above) / float64(m.Base.Of+m.Cur.Of)
 		return counted{m.Base.Above, m.Base.Of, m.Cur.Above, m.Cur.Of,
 			all * (1 - all) * (1/float64(m.Base.Of) + 1/float64(m.Cur.Of))}
 	}
-	effective := func(s *Sample, share float64) (above, n int, v float64) {
-		v = s.variance(s.above(m.Threshold), pooled)
-		ne := pooled * (1 - pooled) / v
-		return int(math.Round(share * ne)), int(math.Round(ne)), v
-	}
-	a, n0, v0 := effective(p.Base, m.BaseShare)
-	b, n1, v1 := effective(p.Cur, m.CurShare)
-	return counted{a, n0, b, n1, v0 + v1}
+	h0, h1 := p.Base.heaviness(p.Base.above(m.Threshold)), p.Cur.heaviness(p.Cur.above(m.Threshold))
+	mean0, mean1 := p.Base.Weight()/float64(m.Base.Of), p.Cur.Weight()/float64(m.Cur.Of)
+	both := h0.scaled(1 / mean0).plus(h1.scaled(1 / mean1)).perRequest(share)
+	e0 := min(p.Base.Weight()*h0.perRequest(share), float64(m.Base.Of)*both)
+	e1 := min(p.Cur.Weight()*h1.perRequest(share), float64(m.Cur.Of)*both)
+	round := func(x float64) int { return int(math.Round(x)) }
+	return counted{round(m.BaseShare * e0), round(e0), round(m.CurShare * e1), round(e1), share * (1 - share) * (1/e0 + 1/e1)}
 }
 
 // Test asks whether the two samples differ, by exact tests of the counts above nested thresholds and, where times

@@ -4,6 +4,7 @@ import (
 	"math"
 	"sort"
 
+	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -23,7 +24,7 @@ func (iv Interval) Closed() bool { return iv.ClosedBelow() && iv.ClosedAbove() }
 // Excludes reports whether x lies outside the interval.
 func (iv Interval) Excludes(x float64) bool { return x < iv.Lo || x > iv.Hi }
 
-// Everything is the interval that says nothing.
+// everything is the interval that says nothing.
 var everything = Interval{math.Inf(-1), math.Inf(1)}
 
 // NeededAbove is the least effective n at which the two-sided 95 % interval of the quantile q has an upper end:
@@ -49,63 +50,86 @@ func (s *Sample) EffectiveN(q float64) float64 {
 		// Nothing above: the requests at the quantile itself are the tail.
 		from = sort.SearchFloat64s(s.x, c)
 	}
-	total := s.Weight()
-	p := (total - s.cum[from]) / total
-	if p >= 1 {
-		return s.kish()
-	}
-	return p * (1 - p) / s.variance(from, p)
+	h := s.heaviness(from)
+	p := h.tail / s.Weight()
+	return s.Weight() * h.perRequest(p)
 }
 
-// kish is (Σw)²/Σw², for a sample without any variance of its own.
-func (s *Sample) kish() float64 {
-	sum2 := 0.0
-	for _, w := range s.w {
-		sum2 += w * w
-	}
-	return s.Weight() * s.Weight() / sum2
+// heaviness is what the weights below and from a place on do to the variance of the share beyond it.
+type heaviness struct {
+	body, tail             float64 // Σw
+	bodySquare, tailSquare float64 // Σw²
 }
 
-// variance is the linearised variance of the weighted share of the requests from a place on, around p.
-func (s *Sample) variance(from int, p float64) float64 {
-	v := 0.0
-	for i, w := range s.w {
-		d := -p
-		if i >= from {
-			d = 1 - p
-		}
-		v += w * w * d * d
+func (s *Sample) heaviness(from int) heaviness {
+	h := heaviness{body: s.cum[from], tail: s.Weight() - s.cum[from]}
+	for _, w := range s.w[:from] {
+		h.bodySquare += w * w
 	}
-	total := s.Weight()
-	return v / (total * total)
+	for _, w := range s.w[from:] {
+		h.tailSquare += w * w
+	}
+	return h
+}
+
+// scaled is the heaviness with all weights times a factor.
+func (h heaviness) scaled(k float64) heaviness {
+	return heaviness{h.body * k, h.tail * k, h.bodySquare * k * k, h.tailSquare * k * k}
+}
+
+func (h heaviness) plus(o heaviness) heaviness {
+	return heaviness{h.body + o.body, h.tail + o.tail, h.bodySquare + o.bodySquare, h.tailSquare + o.tailSquare}
+}
+
+// perRequest is the number of effective requests in a unit of weight where the share p lies beyond the place:
+// 1/(p·b + (1−p)·t), with b and t the mean weights Σw²/Σw below and beyond. Times Σw it is p(1−p)/v. A part that
+// has no requests borrows from the other.
+func (h heaviness) perRequest(p float64) float64 {
+	b, t := h.bodySquare/h.body, h.tailSquare/h.tail
+	switch {
+	case h.body <= 0:
+		b = t
+	case h.tail <= 0:
+		t = b
+	}
+	return 1 / (p*b + (1-p)*t)
 }
 
 // Interval is the two-sided confidence interval of the point quantile q, at a level such as 0.95. Without times
-// and with equal weights it is the order-statistic interval: the ranks between which q n successes are plausible.
-// Else the ranks are those of an effective n that carries the weights and the correlation of the load:
-// q(1−q)/V, with V the largest variance over all dyadic block widths, inflated for the correlation left between
-// blocks and for the few blocks.
+// and with equal weights it is the order-statistic interval: from the largest l with P(K >= l) at least 0.975 to the
+// smallest u with P(K >= u) at most 0.025, K ~ Bin(N, q) being the number of requests at or below the quantile. Else
+// the ranks are those of an effective n that carries the weights and the correlation of the load: q(1−q)/V, with V
+// the largest variance over all dyadic block widths, inflated for the correlation left between blocks and for the
+// few blocks.
 func (s *Sample) Interval(q, level float64) Interval {
 	if len(s.x) == 0 {
 		return everything
 	}
 	n := s.EffectiveN(q)
 	below, above := closes(n, q)
-	ne := n
 	if v := s.blockVariance(q, level); v > 0 {
-		ne = min(n, q*(1-q)/v)
+		n = min(n, q*(1-q)/v)
 	}
-	tail := (1 - level) / 2
-	lo := distuv.Beta{Alpha: ne * q, Beta: ne*(1-q) + 1}.Quantile(tail)
-	hi := distuv.Beta{Alpha: ne*q + 1, Beta: ne * (1 - q)}.Quantile(1 - tail)
+	l, u := ranks(n, q, level)
 	iv := everything
 	if below {
-		iv.Lo = s.Quantile(lo)
+		iv.Lo = s.Quantile(l / n)
 	}
 	if above {
-		iv.Hi = s.x[min(s.place(hi)+1, len(s.x)-1)]
+		iv.Hi = s.Quantile(u / n)
 	}
 	return iv
+}
+
+// ranks are the ranks among n requests, not necessarily a whole number, between which the quantile q lies. Where
+// none is high enough it is the last.
+func ranks(n, q, level float64) (l, u float64) {
+	tail := (1 - level) / 2
+	atLeast := func(k int) float64 { return mathext.RegIncBeta(float64(k), n-float64(k)+1, q) }
+	most := int(n)
+	u = float64(sort.Search(most, func(i int) bool { return atLeast(i+1) <= tail }) + 1)
+	l = float64(sort.Search(most, func(i int) bool { return atLeast(i+1) < 1-tail }))
+	return l, min(u, n)
 }
 
 // blockVariance is the variance of the share above the point quantile q, as a share of q(1−q), by blocks of time:

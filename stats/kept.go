@@ -5,9 +5,9 @@ import "math"
 // SampleKey is the key by which a record competes for being kept: −ln(u)/weight with u in (0, 1) from a hash of its
 // trace and span ids. The records with the smallest keys are a sample without replacement, the likelier kept the
 // heavier they are, and the same whatever the order and however the data were split (bottom-k, Cohen and Kaplan
-// 2007). The 53 upper bits of the hash count.
+// 2007). The 52 upper bits of the hash count: with one more, the largest u would round to 1.
 func SampleKey(hash uint64, weight float64) float64 {
-	u := (float64(hash>>11) + 0.5) / (1 << 53)
+	u := (float64(hash>>12) + 0.5) / (1 << 52)
 	return -math.Log(u) / weight
 }
 

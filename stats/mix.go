@@ -151,7 +151,7 @@ func (p *Pair) mixIntervals(m *Mix, w *mixer, level float64) {
 type mixSide struct {
 	s      *Sample
 	plan   *plan
-	class  []int // of each request in sorted order
+	class  []int   // of each request in sorted order
 	apart  float64 // weight in classes that the other side lacks
 	column []int32 // block·cells + cell of the requests in cells
 	x, w   []float64
