@@ -29,7 +29,7 @@ func Analyze(l *Loaded, o *Options) (*report.Report, error) {
 	a := &analyzer{o: o, opt: o.stats(), reading: summary.Read(l.Sides[summary.Baseline], l.Sides[summary.Current], o.Inner)}
 	rep := &report.Report{
 		Run: report.Run{
-			Version: o.Version, Kept: report.KeptAll, Quantile: report.Float(o.Quantile), Alpha: report.Float(o.Alpha), Population: o.Population,
+			Version: o.Version, Kept: report.KeptAll, Quantile: report.Float(o.Quantile), Alpha: report.Float(o.Alpha), Population: o.Population.String(),
 			MinEffectMs: report.Float(float64(o.MinEffect) / float64(time.Millisecond)), MinEffectShare: report.Float(o.MinEffectShare), Seed: o.Seed,
 		},
 	}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/tailscope/tailscope/config"
+	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/stats"
 )
 
@@ -23,9 +25,10 @@ type Options struct {
 	Inner             bool           // inner endpoints too
 	Since, Until      time.Time      // of the entry span's start; zero: open
 
-	ClassAttr  string
-	Objective  time.Duration // zero: none
-	Population string        // DefaultPopulation or SuccessPopulation
+	Config     *config.Config // nil: none
+	ClassAttr  string         // tells the classes of requests apart, before Config's
+	Objective  time.Duration  // zero: none
+	Population population.Population
 	Quantile   float64
 	Alpha      float64
 	Seed       int64
@@ -36,16 +39,10 @@ type Options struct {
 	MinEffectShare float64
 }
 
-// Who counts in the percentiles.
-const (
-	DefaultPopulation = "default" // all but cancelled, rejected and streams
-	SuccessPopulation = "success" // completed requests only
-)
-
 // New returns the options where a user sets nothing.
 func New() Options {
 	d := stats.Defaults()
-	return Options{Population: DefaultPopulation, Quantile: d.Quantile, Alpha: d.Alpha, MinEffect: time.Duration(d.MinNS), MinEffectShare: d.MinShare}
+	return Options{Quantile: d.Quantile, Alpha: d.Alpha, MinEffect: time.Duration(d.MinNS), MinEffectShare: d.MinShare}
 }
 
 // Check tells what is wrong with options, naming the flag.
@@ -55,8 +52,6 @@ func (o *Options) Check() error {
 		return fmt.Errorf("--quantile must lie between 0 and 1, not %v", o.Quantile)
 	case !(o.Alpha > 0 && o.Alpha < 1):
 		return fmt.Errorf("--alpha must lie between 0 and 1, not %v", o.Alpha)
-	case o.Population != DefaultPopulation && o.Population != SuccessPopulation:
-		return fmt.Errorf("--population is %q or %q, not %q", DefaultPopulation, SuccessPopulation, o.Population)
 	case o.Top < 0:
 		return fmt.Errorf("--top must not be negative")
 	case o.MinEffect < 0:

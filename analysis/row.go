@@ -8,6 +8,7 @@ import (
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/hypotheses"
+	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
@@ -42,7 +43,7 @@ func (a *analyzer) population(e *report.Endpoint, v *view) {
 				excluded[report.Stream] += w
 				continue
 			case graph.Excluded:
-				excluded["rule"] += w
+				excluded[a.str(q.Reason)] += w
 				continue
 			}
 			if q.Orphan {
@@ -51,15 +52,15 @@ func (a *analyzer) population(e *report.Endpoint, v *view) {
 			r.Offered += w
 			seconds[int64(q.Start())/1e9] += float64(w)
 			switch q.Outcome {
-			case graph.OutcomeCompleted:
+			case population.Completed:
 				r.Completed += w
-			case graph.OutcomeFailed:
+			case population.Failed:
 				r.Failed += w
-			case graph.OutcomeTimedOut:
+			case population.TimedOut:
 				r.TimedOut += w
-			case graph.OutcomeCancelled:
+			case population.Cancelled:
 				r.Cancelled += w
-			case graph.OutcomeRejected:
+			case population.Rejected:
 				r.Rejected += w
 			}
 		}
@@ -98,7 +99,7 @@ func (a *analyzer) goodput(s *hypotheses.Side) report.Num {
 			continue
 		}
 		offered += weight(q.Weight)
-		if q.Outcome == graph.OutcomeCompleted && q.Duration() <= int64(a.o.Objective) {
+		if q.Outcome == population.Completed && q.Duration() <= int64(a.o.Objective) {
 			good += weight(q.Weight)
 		}
 	}

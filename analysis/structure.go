@@ -7,6 +7,7 @@ import (
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/hypotheses"
+	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
@@ -111,7 +112,7 @@ func (a *analyzer) nodeStats(v *view, s *hypotheses.Side) map[graph.SlotID]*node
 		for slot := range seen {
 			n := m[slot]
 			n.present++
-			if q.Outcome == graph.OutcomeCompleted && !ok[slot] {
+			if q.Outcome == population.Completed && !ok[slot] {
 				n.survived = true
 			}
 		}

@@ -14,14 +14,13 @@ type view struct {
 }
 
 func (a *analyzer) view(e *summary.Endpoint) (*view, error) {
-	success := a.o.Population == SuccessPopulation
 	since, until := a.o.Since, a.o.Until
 	c, err := hypotheses.NewComparison(a.reading, e, a.opt, func(q *summary.Request) bool {
 		at := q.Start().UTC()
 		if !since.IsZero() && at.Before(since) || !until.IsZero() && !at.Before(until) {
 			return false
 		}
-		return hypotheses.Counts(q.Record, success)
+		return hypotheses.Counts(q.Record, a.o.Population)
 	})
 	if err != nil {
 		return nil, err

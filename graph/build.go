@@ -3,25 +3,30 @@ package graph
 import (
 	"slices"
 
+	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/trace"
 )
 
-// A Judgement is what the population says of an entry span.
+// A Judgement is what the population says of an entry span. Its strings are ids
+// of the span's store.
 type Judgement struct {
-	Outcome       Outcome
-	Standing      Standing // Counted, Stream or Excluded
+	Outcome       population.Outcome
+	Standing      Standing
+	Reason        trace.StringID
 	Class         trace.StringID
 	Weight        int64 // in units of 2^-20 requests
 	UnknownWeight bool  // its sampling is stated in a way that cannot be read
 }
 
+// A Judge says how an entry span counts. calls tells whether work was done below
+// it.
+type Judge func(s *trace.Store, entry trace.SpanRef, calls bool) Judgement
+
 // A Builder cuts records from trees. It is not safe for concurrent use.
 type Builder struct {
 	Dict *Dict
 
-	// Judge says how an entry span counts. The class is an id of the span's
-	// store.
-	Judge func(s *trace.Store, entry trace.SpanRef) Judgement
+	Judge Judge
 
 	// Defects counts what was found wrong while building.
 	Defects trace.Tally
@@ -50,7 +55,7 @@ type todo struct {
 type Refs struct{ Client, Work Node }
 
 // NewBuilder returns a Builder of records over the codes of dict.
-func NewBuilder(dict *Dict, s *trace.Store, judge func(*trace.Store, trace.SpanRef) Judgement) *Builder {
+func NewBuilder(dict *Dict, s *trace.Store, judge Judge) *Builder {
 	return &Builder{Dict: dict, Judge: judge, Defects: trace.Tally{}, store: s, namer: trace.NewNamer(s), kinds: map[trace.StringID]bool{}}
 }
 
@@ -82,8 +87,8 @@ func (b *Builder) Records(t *Tree, f func(r *Record, spans []Refs)) {
 func (b *Builder) Record(t *Tree, entry Node) *Record {
 	r := &Record{TraceID: t.ID, Entry: t.id(entry), Orphan: t.standing[entry] == orphan, Before: NoBefore}
 	ref := t.Spans[entry]
-	j := b.Judge(t.Store, ref)
-	r.Outcome, r.Standing, r.Weight, r.Class = j.Outcome, j.Standing, j.Weight, b.str(j.Class)
+	j := b.Judge(t.Store, ref, len(t.Children(entry)) > 0)
+	r.Outcome, r.Standing, r.Weight, r.Class, r.Reason = j.Outcome, j.Standing, j.Weight, b.str(j.Class), b.str(j.Reason)
 	if j.UnknownWeight {
 		b.Defects.Add(trace.UnknownWeight, b.where(t, entry))
 	}

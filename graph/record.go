@@ -3,6 +3,7 @@ package graph
 import (
 	"cmp"
 
+	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/trace"
 )
 
@@ -112,34 +113,23 @@ type Limit struct {
 	Until trace.Time // by the clock of the call's outer half
 }
 
-// An Outcome is how a request ended, as the population counts it.
-type Outcome uint8
-
-const (
-	OutcomeCompleted Outcome = iota
-	OutcomeFailed
-	OutcomeTimedOut
-	OutcomeCancelled
-	OutcomeRejected
-	Outcomes = 5
-)
-
 // A Standing is why a record is or is not in the percentiles.
 type Standing uint8
 
 const (
 	Counted  Standing = iota
 	Stream            // a lifetime and not a latency
-	Excluded          // by a rule of the configuration
+	Excluded          // by a rule; Reason names it
 )
 
 // A Record is what is kept of one request. Its codes refer to a Dict.
 type Record struct {
 	TraceID  trace.TraceID
 	Entry    trace.SpanID
-	Outcome  Outcome
+	Outcome  population.Outcome
 	Standing Standing
-	Orphan   bool // the entry's own caller was never received
+	Reason   trace.StringID // why it is not counted: the kind of stream, the name of the rule
+	Orphan   bool           // the entry's own caller was never received
 	Class    trace.StringID
 	Weight   int64 // in units of 2^-20 requests
 
@@ -184,6 +174,7 @@ func (r *Record) Compare(o *Record) int {
 // Remap translates the record's codes in place.
 func (r *Record) Remap(m *Remap) {
 	r.Class = m.Strings[r.Class]
+	r.Reason = m.Strings[r.Reason]
 	r.BeforeEvidence = m.Strings[r.BeforeEvidence]
 	for i := range r.Attrs {
 		r.Attrs[i] = trace.Attr{Key: m.Strings[r.Attrs[i].Key], Value: m.Value(r.Attrs[i].Value)}

@@ -30,7 +30,7 @@ type drawn struct {
 	defects  []string
 }
 
-func judgeAll(*trace.Store, trace.SpanRef) Judgement { return Judgement{Weight: OneRequest} }
+func judgeAll(*trace.Store, trace.SpanRef, bool) Judgement { return Judgement{Weight: OneRequest} }
 
 func draw(s *trace.Store) *drawn {
 	d := &drawn{store: s, dict: NewDict(), fold: NewFold()}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
 )
@@ -49,16 +50,9 @@ type Comparison struct {
 	Verdict stats.Verdict
 }
 
-// Counts reports whether a request is in the percentiles. success leaves only
-// those that were completed.
-func Counts(r *graph.Record, success bool) bool {
-	if r.Standing != graph.Counted {
-		return false
-	}
-	if success {
-		return r.Outcome == graph.OutcomeCompleted
-	}
-	return r.Outcome != graph.OutcomeCancelled && r.Outcome != graph.OutcomeRejected
+// Counts reports whether a request is in the percentiles of a population.
+func Counts(r *graph.Record, p population.Population) bool {
+	return r.Standing == graph.Counted && p.Holds(r.Outcome)
 }
 
 // NewComparison prepares an endpoint.

@@ -14,7 +14,7 @@ import (
 	"github.com/tailscope/tailscope/trace/tracetest"
 )
 
-func judge(s *trace.Store, r trace.SpanRef) graph.Judgement {
+func judge(s *trace.Store, r trace.SpanRef, _ bool) graph.Judgement {
 	return graph.Judgement{Weight: graph.OneRequest, Class: s.Attr(r, "tenant").TextID()}
 }
 

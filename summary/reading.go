@@ -7,6 +7,7 @@ import (
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/metric"
+	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/trace"
 )
@@ -235,11 +236,11 @@ func sub(rec *graph.Record, c int32) *graph.Record {
 	first.Client.Proc = graph.NoProc
 	switch first.WorkEnd {
 	case graph.Failed:
-		s.Outcome = graph.OutcomeFailed
+		s.Outcome = population.Failed
 	case graph.TimedOut:
-		s.Outcome = graph.OutcomeTimedOut
+		s.Outcome = population.TimedOut
 	case graph.Cancelled:
-		s.Outcome = graph.OutcomeCancelled
+		s.Outcome = population.Cancelled
 	}
 	// What the client half called is not part of the server's request.
 	kept := s.Calls[:1]

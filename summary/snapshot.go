@@ -9,6 +9,7 @@ import (
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/metric"
+	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/trace"
 )
@@ -137,6 +138,7 @@ func appendRecord(to []byte, r *graph.Record) []byte {
 	}
 	to = append(to, orphan)
 	uint(uint64(r.Class))
+	uint(uint64(r.Reason))
 	num(r.Weight)
 	num(r.Before)
 	uint(uint64(r.BeforeEvidence))
@@ -251,11 +253,11 @@ func decodeRecord(d *graph.Decoder, dict *graph.Dict) *graph.Record {
 	copy(r.TraceID[:], d.Take(16))
 	r.Entry = trace.SpanID(binary.BigEndian.Uint64(d.Take(8)))
 	head := d.Take(3)
-	r.Outcome, r.Standing, r.Orphan = graph.Outcome(head[0]), graph.Standing(head[1]), head[2] == 1
-	if r.Outcome >= graph.Outcomes || r.Standing > graph.Excluded || head[2] > 1 {
+	r.Outcome, r.Standing, r.Orphan = population.Outcome(head[0]), graph.Standing(head[1]), head[2] == 1
+	if int(r.Outcome) >= len(population.Outcomes) || r.Standing > graph.Excluded || head[2] > 1 {
 		d.Fail()
 	}
-	r.Class = str()
+	r.Class, r.Reason = str(), str()
 	r.Weight, r.Before = d.Int(), d.Int()
 	r.BeforeEvidence = str()
 	for range d.Length(3) {

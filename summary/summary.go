@@ -47,12 +47,9 @@ func New() *Summary {
 	}
 }
 
-// A Judge says how an entry span counts.
-type Judge func(*trace.Store, trace.SpanRef) graph.Judgement
-
 // AddSpans adds the requests of a store to s. The spans of one trace must all
 // be in the store.
-func (s *Summary) AddSpans(store *trace.Store, judge Judge) {
+func (s *Summary) AddSpans(store *trace.Store, judge graph.Judge) {
 	b := graph.NewBuilder(s.Dict, store, judge)
 	folder := &graph.Folder{Fold: s.Graph, Dict: s.Dict}
 	var tree graph.Tree
@@ -139,7 +136,7 @@ func (s *Summary) Canonicalize() {
 	used := make([]bool, s.Dict.Strings())
 	s.Graph.Use(used)
 	for _, r := range s.Records {
-		used[r.Class], used[r.BeforeEvidence] = true, true
+		used[r.Class], used[r.Reason], used[r.BeforeEvidence] = true, true, true
 		for _, a := range r.Attrs {
 			used[a.Key], used[a.Value.TextID()] = true, true
 		}
