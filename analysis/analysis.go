@@ -100,12 +100,17 @@ func (a *analyzer) clocks(rep *report.Report, defects trace.Tally) {
 			defects.AddN(trace.ClockContradiction, o.Contradictions, "hosts "+a.str(p.A)+" and "+a.str(p.B))
 		}
 	}
+	var most int64
+	moved := map[trace.StringID]bool{}
 	for _, p := range c.Pairs {
-		o := c.Offset[p]
 		if shift, known := c.Shift(p.A, p.B); known && shift != 0 {
-			rep.Warnings = append(rep.Warnings, fmt.Sprintf("the clock of %s is %s to %s ahead of that of %s: times are compared with %s taken off; recorded times are kept",
-				a.str(p.B), time.Duration(o.Lo), time.Duration(o.Hi), a.str(p.A), time.Duration(-shift)))
+			moved[p.A], moved[p.B] = true, true
+			most = max(most, shift, -shift)
 		}
+	}
+	if len(moved) > 0 {
+		rep.Warnings = append(rep.Warnings, fmt.Sprintf("the clocks of %d hosts differ, by up to %.3g ms: times of different hosts are compared with the offsets taken off that all calls between them allow; recorded times are kept, and inspect lists the offsets",
+			len(moved), float64(most)/1e6))
 	}
 }
 

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -52,15 +53,16 @@ func (b *Builder) before(r *Record, t *Tree, entry Node) {
 // older than a day is not a request's.
 const maxBefore = 24 * 3600 * 1_000_000_000
 
+// stampNumber is the number of a stamp, whatever stands around it: "t=", quotes,
+// the brackets of a list of header values.
+var stampNumber = regexp.MustCompile(`[0-9]{9,19}(\.[0-9]+)?`)
+
 // stamp reads a request-start stamp. It is a number, perhaps after "t=", of
 // seconds, milliseconds, microseconds or nanoseconds since the epoch: its size
 // tells which, since in 1973 nobody stamped requests. It must lie before start.
 func stamp(text string, start trace.Time) (trace.Time, bool) {
-	text = strings.Trim(text, `[]" `)
-	if i := strings.IndexByte(text, '='); i >= 0 {
-		text = text[i+1:]
-	}
-	whole, fraction, _ := strings.Cut(strings.Trim(text, `" `), ".")
+	number := stampNumber.FindString(text)
+	whole, fraction, _ := strings.Cut(number, ".")
 	v, err := strconv.ParseInt(whole, 10, 64)
 	if err != nil || v <= 0 {
 		return 0, false

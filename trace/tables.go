@@ -224,18 +224,18 @@ func (t *Tables) Absorb(o *Tables) *Remap {
 }
 
 // AbsorbMore is Absorb of what o has gained since m was made or last extended;
-// it extends m.
+// it extends m. An older view than the last one adds nothing.
 func (t *Tables) AbsorbMore(o *Tables, m *Remap) {
-	m.Strings = slices.Grow(m.Strings, len(o.strings)-len(m.Strings))
-	for _, s := range o.strings[len(m.Strings):] {
-		m.Strings = append(m.Strings, t.InternString(s))
+	for i := len(m.Strings); i < len(o.strings); i++ {
+		m.Strings = append(m.Strings, t.InternString(o.strings[i]))
 	}
 	var attrs []Attr
 	for i := len(m.Resources); i < len(o.resources); i++ {
 		attrs = appendAttrs(attrs[:0], o.resources[i].Attrs, m)
 		m.Resources = append(m.Resources, t.addResource(attrs))
 	}
-	for _, s := range o.scopes[len(m.Scopes):] {
+	for i := len(m.Scopes); i < len(o.scopes); i++ {
+		s := o.scopes[i]
 		m.Scopes = append(m.Scopes, t.AddScope(Scope{m.Strings[s.Name], m.Strings[s.Version], m.Value(s.Attrs)}))
 	}
 }
