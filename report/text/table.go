@@ -18,7 +18,7 @@ const (
 //
 //  1. every column beside the other, names shortened to no less than 28 cells;
 //  2. intervals folded below their numbers and bars below the first column, names to no less than 24;
-//  3. as 1, then as 2, with names to no less than 16;
+//  3. as 1, then as 2, with names to no less than 16, then 12;
 //  4. every row as a block of lines "head: value".
 func (c *canvas) table(t page.Table) {
 	t = withoutEmpty(t)
@@ -28,7 +28,7 @@ func (c *canvas) table(t page.Table) {
 	for _, try := range []struct {
 		fold bool
 		name int
-	}{{false, 28}, {true, 24}, {false, 16}, {true, 16}} {
+	}{{false, 28}, {true, 24}, {false, 16}, {true, 16}, {true, 12}} {
 		if try.fold && !g.folds() {
 			continue
 		}
@@ -40,11 +40,11 @@ func (c *canvas) table(t page.Table) {
 	c.stacked(t, left, room)
 }
 
-// withoutEmpty drops columns without a head and without a cell.
+// withoutEmpty drops columns of which every cell is empty.
 func withoutEmpty(t page.Table) page.Table {
 	var keep []int
-	for i, col := range t.Columns {
-		used := col.Head != "" && !col.Bar
+	for i := range t.Columns {
+		used := false
 		for _, r := range t.Rows {
 			x := r.Cells[i]
 			used = used || len(x.Text) > 0 && strings.TrimSpace(text(x.Text)) != "" || x.Bar != nil || len(x.Spark) > 0
@@ -139,10 +139,8 @@ func (g *grid) fit(room int, fold bool, name int) bool {
 				cells = max(cells, g.cells[i][j].width())
 			}
 		}
-		head, word := escape.Width(col.Head), 0
-		for _, w := range strings.Fields(col.Head) {
-			word = max(word, escape.Width(w))
-		}
+		head := escape.Width(col.Head)
+		word := twoLines(col.Head)
 		least[j], want[j] = max(cells, word), max(cells, head)
 		switch {
 		case col.Shrink:
@@ -154,7 +152,7 @@ func (g *grid) fit(room int, fold bool, name int) bool {
 	if fold {
 		for j, col := range g.t.Columns {
 			if col.Under {
-				least[j-1], want[j-1] = max(least[j-1], least[j]), max(want[j-1], want[j])
+				least[j-1], want[j-1] = max(least[j-1], want[j]), max(want[j-1], want[j]) // its head takes one line
 				least[j], want[j] = 0, 0
 			}
 			if col.Bar {
@@ -175,12 +173,21 @@ func (g *grid) fit(room int, fold bool, name int) bool {
 	if used > room {
 		return false
 	}
-	// What is left goes to who wants more, cell by cell, bars last.
-	for _, bars := range []bool{false, true} {
+	// What is left goes to who wants more, cell by cell: names, then prose and heads, then bars.
+	class := func(c page.Column) int {
+		switch {
+		case c.Shrink:
+			return 0
+		case c.Bar:
+			return 2
+		}
+		return 1
+	}
+	for k := range 3 {
 		for grew := true; grew && used < room; {
 			grew = false
 			for j := range least {
-				if g.t.Columns[j].Bar == bars && least[j] > 0 && least[j] < want[j] && used < room {
+				if class(g.t.Columns[j]) == k && least[j] > 0 && least[j] < want[j] && used < room {
 					least[j]++
 					used++
 					grew = true
@@ -220,25 +227,45 @@ func (g *grid) draw(c *canvas, left, room int) {
 	}
 }
 
-// head is the lines of column heads, words broken over lines where a column is narrow.
+// twoLines is the least width at which a head takes at most two lines.
+func twoLines(head string) int {
+	w := 0
+	for _, f := range strings.Fields(head) {
+		w = max(w, escape.Width(f))
+	}
+	for w > 0 && len(escape.Wrap(head, w)) > 2 {
+		w++
+	}
+	return w
+}
+
+// head is the lines of column heads, words broken over lines where a column is narrow; heads of folded columns come
+// below.
 func (g *grid) head() []string {
-	n, heads := 0, make([][]string, len(g.t.Columns))
+	above, below := 0, 0
+	heads, under := make([][]string, len(g.t.Columns)), make([]string, len(g.t.Columns))
 	for j, col := range g.t.Columns {
-		if g.width[j] == 0 || col.Head == "" {
-			continue
+		switch {
+		case col.Head == "":
+		case g.width[j] > 0:
+			heads[j] = escape.Wrap(col.Head, g.width[j])
+			above = max(above, len(heads[j]))
+		case col.Under:
+			under[j-1] = col.Head
+			below = 1
 		}
-		heads[j] = escape.Wrap(col.Head, g.width[j])
-		n = max(n, len(heads[j]))
 	}
 	var out []string
-	for k := range n {
+	for k := range above + below {
 		var b strings.Builder
 		for j, col := range g.t.Columns {
 			if g.width[j] == 0 {
 				continue
 			}
 			s := ""
-			if at := k - (n - len(heads[j])); at >= 0 { // heads stand on the row below
+			if k >= above {
+				s = under[j]
+			} else if at := k - (above - len(heads[j])); at >= 0 { // heads stand on the row below
 				s = heads[j][at]
 			}
 			if b.Len() > 0 {

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/tailscope/tailscope/internal/escape"
@@ -12,7 +13,7 @@ import (
 // characters say what the time was.
 func (c *canvas) waterfall(w page.Waterfall) {
 	used := map[page.Mark]bool{}
-	unit, div, dec := unitOf(w.EndNS)
+	unit, div, dec := unitOf(w)
 	num := func(ns int64) string { return fmt.Sprintf("%.*f", dec, float64(ns)/div) }
 
 	// Numbers take what they need; the name and the bar share the rest.
@@ -104,17 +105,27 @@ func (c *canvas) waterfall(w page.Waterfall) {
 
 var tones = map[page.Mark]page.Tone{page.Working: page.Strong, page.Waiting: page.Warn, page.TimedOut: page.Bad, page.Late: page.Bad, page.OffPath: page.Dim, page.After: page.Dim}
 
-// unitOf is the unit in which times up to ns are told, and its decimals.
-func unitOf(ns int64) (unit string, div float64, decimals int) {
-	switch {
-	case ns >= 60e9:
-		return "s", 1e9, 2
-	case ns >= 1e9:
-		return "ms", 1e6, 1
-	case ns >= 1e6:
-		return "ms", 1e6, 2
+// unitOf is the unit in which the times of a waterfall are told, and its decimals: up to three, so that the shortest
+// span shows.
+func unitOf(w page.Waterfall) (unit string, div float64, decimals int) {
+	shortest := float64(w.EndNS)
+	for _, r := range w.Rows {
+		if d := float64(r.EndNS - r.StartNS); d > 0 {
+			shortest = min(shortest, d)
+		}
 	}
-	return "µs", 1e3, 1
+	unit, div = "ms", 1e6
+	switch {
+	case w.EndNS >= 60e9:
+		unit, div = "s", 1e9
+	case w.EndNS < 1e6:
+		unit, div = "µs", 1e3
+	}
+	decimals = 1
+	for decimals < 3 && shortest < math.Pow10(1-decimals)*div {
+		decimals++
+	}
+	return unit, div, decimals
 }
 
 // track draws one span over [0, end) in w cells. A cell shows the mark that fills most of it; a span always shows.
