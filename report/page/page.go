@@ -151,9 +151,12 @@ const (
 // Marks are all marks in the order of the legend.
 var Marks = []Mark{Working, Waiting, OnNetwork, BackedOff, TimedOut, Unknown, OffPath, Late, After}
 
+var signs = [...]rune{OffPath: '─', Working: '█', Waiting: '▒', OnNetwork: '╌', BackedOff: '∙', TimedOut: '×', Unknown: '?', Late: '▚', After: '▹'}
+
 // Sign is the character that draws the mark.
-func (m Mark) Sign() rune { return []rune("─█▒╌∙×?▚▹")[m] }
+func (m Mark) Sign() rune { return signs[m] }
 
 func (m Mark) String() string {
-	return []string{"running, not on the path", "working", "waiting", "network", "backoff", "timeout", "untraced", "late: its caller had left", "after the response"}[m]
+	return [...]string{OffPath: "running, not on the path", Working: "working", Waiting: "waiting", OnNetwork: "network", BackedOff: "backoff", TimedOut: "timeout",
+		Unknown: "untraced", Late: "late: its caller had left", After: "after the response"}[m]
 }

@@ -42,7 +42,7 @@ func (c *canvas) page(p *page.Page) {
 		c.gap(false)
 	}
 	for i, n := range notes {
-		mark := superscript(i+1) + " "
+		mark := page.Superscript(i+1) + " "
 		for j, l := range escape.Wrap(escape.Terminal(n), c.width-escape.Width(mark)) {
 			if j > 0 {
 				mark = strings.Repeat(" ", escape.Width(mark))
@@ -149,7 +149,7 @@ func flat(t page.Text) styled {
 	marked := false
 	for _, r := range t {
 		if r.Note > 0 {
-			s := superscript(r.Note)
+			s := page.Superscript(r.Note)
 			if marked {
 				s = " " + s // ¹² would be twelve
 			}
@@ -246,13 +246,4 @@ func b2i(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// superscript is the mark of footnote n.
-func superscript(n int) string {
-	const digits = "⁰¹²³⁴⁵⁶⁷⁸⁹"
-	if n < 10 {
-		return string([]rune(digits)[n])
-	}
-	return superscript(n/10) + superscript(n%10)
 }

@@ -21,7 +21,7 @@ const (
 //  3. as 1, then as 2, with names to no less than 16, then 12;
 //  4. every row as a block of lines "head: value".
 func (c *canvas) table(t page.Table) {
-	t = withoutEmpty(t)
+	t = t.WithoutEmpty()
 	left := indent * t.Indent
 	room := c.width - left
 	g := newGrid(t)
@@ -38,37 +38,6 @@ func (c *canvas) table(t page.Table) {
 		}
 	}
 	c.stacked(t, left, room)
-}
-
-// withoutEmpty drops columns of which every cell is empty.
-func withoutEmpty(t page.Table) page.Table {
-	var keep []int
-	for i := range t.Columns {
-		used := false
-		for _, r := range t.Rows {
-			x := r.Cells[i]
-			used = used || len(x.Text) > 0 && strings.TrimSpace(text(x.Text)) != "" || x.Bar != nil || len(x.Spark) > 0
-		}
-		if used {
-			keep = append(keep, i)
-		}
-	}
-	if len(keep) == len(t.Columns) {
-		return t
-	}
-	out := page.Table{Indent: t.Indent, Tight: t.Tight}
-	for _, i := range keep {
-		out.Columns = append(out.Columns, t.Columns[i])
-	}
-	for _, r := range t.Rows {
-		n := r
-		n.Cells = nil
-		for _, i := range keep {
-			n.Cells = append(n.Cells, r.Cells[i])
-		}
-		out.Rows = append(out.Rows, n)
-	}
-	return out
 }
 
 // A grid is a table on its way to having widths.
@@ -386,47 +355,21 @@ func isMark(s string) bool {
 
 // bar draws two sizes over each other: █ what both have, ▓ what grew, ░ what went.
 func bar(b page.Bar, w int) styled {
-	cells := func(x float64) int {
-		n := int(x*float64(w) + 0.5)
-		if n == 0 && x > 0.002 {
-			n = 1
+	both, grew, shrank := b.Cells(w)
+	var l styled
+	for _, p := range []struct {
+		n    int
+		s    string
+		tone page.Tone
+	}{{both, "█", page.Plain}, {grew, "▓", page.Bad}, {shrank, "░", page.Good}} {
+		if p.n > 0 {
+			l = append(l, piece{strings.Repeat(p.s, p.n), p.tone})
 		}
-		return n
-	}
-	now := cells(b.Now)
-	if b.Single {
-		return styled{{strings.Repeat("█", now), page.Plain}}
-	}
-	before := cells(b.Before)
-	both := min(before, now)
-	l := styled{{strings.Repeat("█", both), page.Plain}}
-	switch {
-	case now > before:
-		l = append(l, piece{strings.Repeat("▓", now-before), page.Bad})
-	case before > now:
-		l = append(l, piece{strings.Repeat("░", before-now), page.Good})
 	}
 	return l
 }
 
-// spark draws a line of levels; where there are more than w, the highest of each group.
-func spark(v []float64, w int) styled {
-	levels := []rune("▁▂▃▄▅▆▇█")
-	n := min(len(v), w)
-	var b strings.Builder
-	for i := range n {
-		x := -1.0
-		for _, y := range v[i*len(v)/n : (i+1)*len(v)/n] {
-			x = max(x, y)
-		}
-		if x < 0 {
-			b.WriteByte('.')
-			continue
-		}
-		b.WriteRune(levels[min(len(levels)-1, int(x*float64(len(levels))))])
-	}
-	return styled{{b.String(), page.Plain}}
-}
+func spark(v []float64, w int) styled { return styled{{page.Sparkline(v, w), page.Plain}} }
 
 // stacked draws each row as a block.
 func (c *canvas) stacked(t page.Table, left, room int) {
@@ -463,7 +406,7 @@ func (c *canvas) stacked(t page.Table, left, room int) {
 			case len(x.Spark) > 0:
 				c.line(margin + "  " + c.paint(spark(x.Spark, min(room-2, barMost))))
 				continue
-			case len(x.Text) == 0 || text(x.Text) == "":
+			case x.Empty():
 				continue
 			}
 			v = append(v, x.Text...)
@@ -473,16 +416,4 @@ func (c *canvas) stacked(t page.Table, left, room int) {
 			c.lines(c.wrap(v, room-2), left+2)
 		}
 	}
-}
-
-// text is the characters of a text, for emptiness.
-func text(t page.Text) string {
-	var b strings.Builder
-	for _, r := range t {
-		b.WriteString(r.S)
-		if r.Note > 0 {
-			b.WriteByte('*')
-		}
-	}
-	return b.String()
 }
