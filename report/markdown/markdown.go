@@ -42,11 +42,13 @@ func draw(w io.Writer, p *page.Page) error {
 		case page.Heading:
 			d.line(strings.Repeat("#", b.Level) + " " + inline(b.Text))
 		case page.Para:
-			d.line(inline(b.Text))
+			d.line(strings.TrimRight(inline(b.Text), " "))
 		case page.Code:
 			d.code(b.S)
 		case page.Table:
 			d.table(b.WithoutEmpty())
+		case page.BarLegend:
+			d.line("Bars: █ " + b.Both + ", ▓ " + b.Grew + ", ░ " + b.Shrank + ".")
 		case page.Waterfall:
 			d.waterfall(b)
 		}

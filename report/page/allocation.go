@@ -95,7 +95,7 @@ func (b *builder) allocationChange(r *report.Report, e *report.Endpoint, rows []
 		t.Rows = append(t.Rows, Row{Rest: true, Cells: []Cell{cell(row.name), {}, cell(row.base), cell(row.cur), cell(row.delta), {}, {}}})
 	}
 	t.Rows = append(t.Rows, Row{Total: true, Cells: []Cell{cell(name), {}, b.num(s.num(base)), b.num(s.num(cur)), b.num(plusOr(s, delta)), b.dimNum(s.interval(total.CIMs, true)), {}}})
-	b.add(t, Para{Text: Text{dim("Bars: █ on both sides, ▓ grew, ░ shrank.")}, Tight: true})
+	b.add(t, BarLegend{"on both sides", "grew", "shrank"})
 	b.scaleNote(e)
 }
 
@@ -198,8 +198,9 @@ func (b *builder) allocationSingle(e *report.Endpoint, rows []report.Allocation,
 	t.Rows = append(t.Rows, Row{Total: true, Cells: append(cells, b.num(s.num(cur)), cell("100 %"), Cell{})})
 	b.add(t)
 	if compare {
-		b.add(Para{Text: Text{dim("typical: the median request. Bars: █ both, ▓ more than typical, ░ less. Parts of one data set have no intervals.")}, Tight: true})
+		b.add(BarLegend{"as in the typical (median) request", "more", "less"})
 	}
+	b.add(Para{Text: Text{dim("Parts of one data set have no intervals.")}, Tight: true})
 	b.scaleNote(e)
 }
 

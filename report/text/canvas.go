@@ -32,6 +32,8 @@ func (c *canvas) page(p *page.Page) {
 		case page.Table:
 			c.gap(b.Tight)
 			c.table(b)
+		case page.BarLegend:
+			c.lines(c.wrap(page.Text{{S: "Bars: █ " + b.Both + ", ▓ " + b.Grew + ", ░ " + b.Shrank + ".", Tone: page.Dim}}, c.width), 0)
 		case page.Waterfall:
 			c.gap(false)
 			c.waterfall(b)
