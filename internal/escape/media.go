@@ -59,11 +59,12 @@ func between(s string, i int) bool {
 	return i > 0 && i+1 < len(s) && word(s[i-1]) && word(s[i+1])
 }
 
-// DOT returns s as a quoted DOT string, quotes included. Backslashes are doubled, so that \n, \N and \G of the data
-// are text; the string is never an HTML-like label.
-func DOT(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(Terminal(s)) + `"`
-}
+// DOT returns s as a quoted DOT string for a label, quotes included. Backslashes are doubled, so that \n, \N and \G
+// of the data are text, and & is an entity, because Graphviz reads entities in labels; the string is never an
+// HTML-like label.
+func DOT(s string) string { return `"` + dot.Replace(Terminal(s)) + `"` }
+
+var dot = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "&", "&amp;")
 
 // Mermaid returns s as a quoted Mermaid label, quotes included. ASCII punctuation with a meaning in Mermaid, in its
 // Markdown strings or in HTML becomes #NN; codes.
