@@ -120,17 +120,23 @@ func threshold(p float64) (t uint64, state string) {
 	return t, "ot=th:" + strings.TrimRight(fmt.Sprintf("%04x", t>>40), "0")
 }
 
+func (s *Set) headSampled(trace [16]byte) bool {
+	p := s.Options.Head
+	if p <= 0 || p >= 1 {
+		return true
+	}
+	t, _ := threshold(p)
+	return binary.BigEndian.Uint64(trace[8:])&(1<<56-1) >= t
+}
+
 func (s *Set) sampled(sp *sim.Span) bool {
 	o := &s.Options
 	q := &s.Run.Requests[sp.Request]
 	if o.Keep != nil && !o.Keep(q) {
 		return false
 	}
-	if o.Head > 0 && o.Head < 1 {
-		t, _ := threshold(o.Head)
-		if binary.BigEndian.Uint64(sp.Trace[8:])&(1<<56-1) < t {
-			return false
-		}
+	if !s.headSampled(sp.Trace) {
+		return false
 	}
 	if t := o.Tail; t != nil && q.Latency() < t.Slower && q.Outcome == sim.OK {
 		return sim.Key(binary.BigEndian.Uint64(q.Trace[:8])).Name("tail").Float() < t.Rate

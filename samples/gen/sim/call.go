@@ -111,6 +111,9 @@ func (a *attempt) connected() {
 		return
 	}
 	a.acquired, a.got = a.r.now, true
+	if name := a.caller.inst.Service.Spans.PoolSpan; name != "" && a.w.r != nil {
+		a.caller.internal(name, a.key, a.begin, nil)
+	}
 	a.send()
 }
 
@@ -215,8 +218,8 @@ func (a *attempt) record(o Outcome) {
 		Outcome: o, Served: Omitted, Begin: a.begin, Departed: a.departed, Writes: a.op.Writes}
 	if a.caller != nil {
 		t.Caller = a.caller.inst
-		t.PoolWait = a.w.wait
-		if !a.got && a.w.r != nil {
+		t.PoolWait = a.acquired - a.begin
+		if !a.got {
 			t.PoolWait = a.departed - a.begin
 		}
 	}

@@ -154,7 +154,7 @@ func (r *Run) build() {
 			if host == "" {
 				host = s.Name + "-node"
 			}
-			host = fmt.Sprintf("%s-%d", host, n+1)
+			host = fmt.Sprintf("%s-%d", host, n/max(s.PerHost, 1)+1)
 			if _, ok := hosts[host]; !ok {
 				u := r.key.Name("clock").Name(host).Float()
 				hosts[host] = scaled(s.ClockSkew, 2*u-1)
@@ -186,7 +186,7 @@ func (r *Run) build() {
 		for _, op := range s.Ops {
 			op.id = ops
 			ops++
-			number(op.Plan, map[string]uint64{})
+			number(op.Plan)
 		}
 	}
 	for _, in := range r.Instances {
@@ -340,7 +340,9 @@ func (r *Run) offer() {
 	if k.Name("slow").Float() < w.SlowRequests {
 		q.Size *= w.SlowFactor
 	}
-	q.Tenant = pick(r.tenant, k.Name("tenant").Float())
+	if q.Tenant = q.Class.Tenant; q.Tenant == 0 {
+		q.Tenant = 1 + pick(r.tenant, k.Name("tenant").Float())
+	}
 	q.Identity = pick(r.identity, k.Name("identity").Float())
 	q.Trace = k.trace()
 	r.Requests = append(r.Requests, q)
