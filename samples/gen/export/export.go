@@ -8,6 +8,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sort"
 	"strings"
 	"time"
@@ -219,8 +221,19 @@ func (s *Set) each(enc otlp.Encoding, f func(traces bool, msg []byte) error, b [
 	})
 }
 
-// WriteFiles writes the set as traces-N and metrics-N files into dir.
+// WriteFiles writes the set as traces-N and metrics-N files into dir, in place of those that are there.
 func (s *Set) WriteFiles(dir string, format otlp.Format) error {
+	for _, name := range []string{"traces", "metrics"} {
+		old, err := filepath.Glob(filepath.Join(dir, name+"-[0-9]*"))
+		if err != nil {
+			return err
+		}
+		for _, path := range old {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
+	}
 	t := &otlp.Files{Format: format, Dir: dir, Name: "traces"}
 	m := &otlp.Files{Format: format, Dir: dir, Name: "metrics"}
 	err := s.each(format.Encoding, func(traces bool, msg []byte) error {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +17,11 @@ import (
 // kinds are the causes that an analysis may name.
 var kinds = strings.Fields(`load client-wait server-queue service-time contention instance network mix-shift fan-out
 	call-count serialization new-hop retries timeout-plateau late-work optional-branch hedging pause measurement`)
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // many short runs: less collecting makes them half as long
+	os.Exit(m.Run())
+}
 
 // requests is how many a test simulates: enough for a p99, few enough to be quick.
 func requests(s *Scenario) int {

@@ -102,7 +102,7 @@ func meshScenarios() []*Scenario {
 		regression("mesh/timeout-plateau", "timeout-plateau", advertised, "ads hangs now and then, until the caller's 150 ms are over", stalls("ads", banner, 0.03, 1500*ms, 2500*ms)),
 		regression("mesh/late-work", "late-work", rated, "ratings no longer stops when its caller has left; the threads that hang are missing",
 			all(cancel("ratings", rating, sim.Ignore))).
-			with(all(slots("ratings", 2), stalls("ratings", rating, 0.011, 1400*ms, 2000*ms),
+			with(all(slots("ratings", 2), stalls("ratings", rating, 0.011, 2000*ms, 3000*ms),
 				func(s *sim.System) { s.Service("ratings").Balance = sim.Random })),
 		regression("mesh/optional-branch", "optional-branch", advertised, "ads, optional but waited for, is slow", slower("ads", banner, 4)),
 		regression("mesh/hedging", "hedging", described, "details is hedged early, without a cap, and the loser goes on",

@@ -134,7 +134,7 @@ func (s *Scenario) side(seed uint64, current, telemetry bool, requests int, appl
 		}
 	}
 	run := sim.Simulate(sys, sim.Options{Seed: uint64(sim.Key(seed).Name(name)), Requests: requests, Drift: drift,
-		Spans: telemetry, Metrics: telemetry})
+		Spans: telemetry, Metrics: telemetry, Brief: !telemetry})
 	return &export.Set{Run: run, Options: o}
 }
 

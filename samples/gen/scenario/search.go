@@ -73,7 +73,7 @@ func searchScenarios() []*Scenario {
 		regression("search/contention", "contention", shard, "the shards' containers get a quarter of a core", cores("shard", 0.25)),
 		regression("search/instance", "instance", Component{Service: "shard"}, "one of the 40 shards is slow", slow("shard", 17, 3.5)).on(17),
 		regression("search/network", "network", sharded, "the index moved to another zone", farther("broker", "shard", query, 11*ms, 1500*time.Microsecond)),
-		regression("search/load", "load", shard, "twice the searches; the shards' threads do not suffice", rate(2.4)).with(slots("shard", 1)),
+		regression("search/load", "load", shard, "almost three times the searches; the shards' threads do not suffice", rate(2.8)).with(slots("shard", 1)),
 		regression("search/mix-shift", "mix-shift", Component{Attribute: "app.tenant.id", Value: "t007"}, "one tenant sends many more of its large searches", share(2, 12)),
 		regression("search/fan-out", "fan-out", sharded, "the index has 120 shards", func(s *sim.System) {
 			s.Service("shard").Instances = 3 * shards
@@ -85,7 +85,7 @@ func searchScenarios() []*Scenario {
 			}
 		}).with(func(s *sim.System) {
 			w := firstWork(s.Service("shard").Op(query).Plan)
-			w.Time = sim.Mix{P: 0.00015, Rare: sim.Uniform{Lo: 90 * ms, Hi: 150 * ms}, Common: lognormal(11*ms, 0.35)}
+			w.Time = sim.Mix{P: 0.00016, Rare: sim.Uniform{Lo: 100 * ms, Hi: 180 * ms}, Common: lognormal(11*ms, 0.35)}
 		}),
 		regression("search/fan-out-documents", "fan-out", reads, "a page reads 80 documents at once", replaced("web", page, to("docs"), repeated(80))).
 			with(all(pool("web", "docs", 400), slots("docs", 400), func(s *sim.System) {

@@ -351,7 +351,7 @@ func (in *Instance) spend(call uint64, share float64) bool {
 func (l *logical) attempt(hedge bool) {
 	h, r := l.h, l.h.r
 	k := l.key.Sub(uint64(l.n))
-	a := &attempt{r: r, l: l, caller: h, op: l.c.To, leg: l.c.Leg, req: h.a.req, edge: r.edge(h.inst.Service, l.c.To), key: k,
+	a := &attempt{r: r, l: l, caller: h, op: l.c.To, leg: l.c.Leg, req: h.a.req, edge: l.c.edge, key: k,
 		size: h.a.size, trace: h.a.trace, n: l.n, hedge: hedge, spanID: h.span}
 	if h.reportsCalls() {
 		a.spanID = uint64(k.Name("client span"))

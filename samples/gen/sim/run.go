@@ -16,6 +16,8 @@ type Options struct {
 	Drift float64
 	// Spans and Metrics keep what instrumentation would report; without them only the truth is kept.
 	Spans, Metrics bool
+	// Brief keeps the requests only, not the attempts of their calls.
+	Brief bool
 	// Interval between two points of a metric series; 0 means 2 s.
 	Interval Time
 }
@@ -187,6 +189,11 @@ func (r *Run) build() {
 			op.id = ops
 			ops++
 			number(op.Plan)
+			Walk(op.Plan, func(st Step) {
+				if c, ok := st.(*Call); ok {
+					c.edge = r.edge(s, c.To)
+				}
+			})
 		}
 	}
 	for _, in := range r.Instances {

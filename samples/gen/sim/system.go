@@ -335,7 +335,8 @@ type Call struct {
 	// BytesSize is the power of the size factor that scales the network legs.
 	BytesSize float64
 
-	id uint64
+	id   uint64
+	edge int // of its caller; a Call belongs to one plan
 }
 
 // Retry repeats failed attempts, after a backoff with full jitter that doubles.
