@@ -24,9 +24,11 @@ const (
 	Use            // how long each was held
 	Timeouts       // requests that gave up waiting, a counter
 	RequestDuration
-	CPUShare // share of the CPUs in use, 0 to 1
-	CPUTime  // CPU time used, a counter
+	CPUShare     // share of the CPUs in use, 0 to 1
+	CPUTime      // CPU time used, a counter
+	CPUThrottled // time in which a quota kept runnable threads from a CPU, a counter
 	EventLoopLag
+	EventLoopShare // share of the time in which an event loop was busy, 0 to 1
 	SchedulerDelay // how long runnable threads or goroutines waited for a CPU
 	GCPause
 )
@@ -283,6 +285,7 @@ var families = []family{
 		{"jvm.cpu.time", CPUTime},
 		{"process.cpu", CPUTime}, // process_cpu_seconds_total
 		{"container.cpu.time", CPUTime},
+		{"container_cpu_cfs_throttled", CPUThrottled}, // cAdvisor
 	}},
 	{roles: []named{
 		{"nodejs.eventloop.delay.p99", EventLoopLag},
@@ -293,6 +296,7 @@ var families = []family{
 		{"nodejs.eventloop.lag.mean", EventLoopLag},
 		{"nodejs.eventloop.lag", EventLoopLag},
 		{"event_loop.delay", EventLoopLag},
+		{"nodejs.eventloop.utilization", EventLoopShare},
 	}},
 	{roles: []named{
 		{"go.schedule.duration", SchedulerDelay},
@@ -365,6 +369,9 @@ func lookup(name string) (entry, bool) {
 // Meaning is what a series is; ok is false if its name says nothing. A nil n
 // knows the built-in names.
 func (n *Names) Meaning(k *Key) (m Meaning, ok bool) {
+	if k.overflow() {
+		return Meaning{}, false // of which pool or operation, nobody knows
+	}
 	if n != nil {
 		for i := range n.own {
 			if own := &n.own[i]; config.Match(own.Name, k.Name) {

@@ -3,6 +3,8 @@ package metric
 import (
 	"math"
 	"testing"
+
+	"github.com/tailscope/tailscope/trace"
 )
 
 func TestCounters(t *testing.T) {
@@ -208,5 +210,25 @@ func TestUnits(t *testing.T) {
 	}
 	if Counted("{connection}") != "connection" || Counted("s") != "" {
 		t.Error("what a unit counts")
+	}
+}
+
+// A sum that does not say what its points are: each has its own start, so read
+// as cumulative they add up like the deltas that they are. That it was not said
+// is counted.
+func TestWithoutTemporality(t *testing.T) {
+	s := NewStore(trace.NewTables())
+	for i := range 3 {
+		s.Add(&RawPoint{Name: []byte("m"), Type: Sum, Monotonic: true, IsInt: true, Int: 4, Start: trace.Time(i+1) * second, Time: trace.Time(i+2) * second})
+	}
+	if r := s.Fold().Rows()[0]; r.Increase != 12 || s.Defects[NoTemporality].N != 3 {
+		t.Errorf("increase %v, defects %v", r.Increase, s.Defects)
+	}
+}
+
+// Minus zero and zero are one value: equal points are equal bytes.
+func TestOneZero(t *testing.T) {
+	if r := one(t, "m gauge t=1 v=0.0\nm gauge t=1 v=-0.0"); r.Duplicates != 1 {
+		t.Errorf("%d points", r.Points)
 	}
 }

@@ -61,7 +61,7 @@ func signalOf(members []member, w Window) Signal {
 	for _, m := range members {
 		factor, timed := m.factor()
 		switch {
-		case m.Type == Gauge && out.Role == CPUShare:
+		case m.Type == Gauge && (out.Role == CPUShare || out.Role == EventLoopShare):
 			gauges = append(gauges, m.steps())
 		case m.Type == Gauge && timed:
 			steps := m.steps()

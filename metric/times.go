@@ -36,9 +36,14 @@ func (s *Series) recorded(w Window) Distribution {
 	for i := range s.Points {
 		if p := &s.Points[i]; !p.NoValue && w.holds(p.Time) {
 			v := p.Value()
-			d.add(Distribution{Count: 1, Sum: v, Min: v, Max: v, Buckets: []Bucket{{v, v, 1}}})
+			if d.Count++; d.Count == 1 {
+				d.Min, d.Max = v, v
+			}
+			d.Sum, d.Min, d.Max = d.Sum+v, min(d.Min, v), max(d.Max, v)
+			d.Buckets = append(d.Buckets, Bucket{v, v, 1})
 		}
 	}
+	d.Buckets = compactBuckets(d.Buckets)
 	return d
 }
 
