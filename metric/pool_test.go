@@ -52,6 +52,23 @@ func TestFullAndIdlePool(t *testing.T) {
 	}
 }
 
+// 20 waits of 410 ms in 20 s: 0.41 of them at a time. 10 holds of 8 s in the same
+// time: 4 connections in use.
+func TestLittle(t *testing.T) {
+	p := onePool(t, `
+		hikaricp.connections.acquire hist s=10 t=20 n=9 sum=3690 unit=ms pool=p
+		hikaricp.connections.acquire hist s=10 t=30 n=20 sum=8200 unit=ms pool=p
+		hikaricp.connections.usage dhist s=10 t=20 n=6 sum=48 unit=s pool=p
+		hikaricp.connections.usage dhist s=20 t=30 n=4 sum=32 unit=s pool=p`, Window{})
+	if !equal(p.Wait.InFlight(), 0.41) || !equal(p.Use.InFlight(), 4) {
+		t.Errorf("%v waiting, %v in use", p.Wait.InFlight(), p.Use.InFlight())
+	}
+	p = onePool(t, `hikaricp.connections.acquire hist t=30 n=20 sum=8200 unit=ms pool=p`, Window{})
+	if !math.IsNaN(p.Wait.InFlight()) {
+		t.Errorf("%v waiting since nobody knows when", p.Wait.InFlight())
+	}
+}
+
 // The wait of one pool under the old name in ms and the new one in s, with the
 // same content: 100 waits of 360 ms in the mean, not 200, not 0.36 ms.
 func TestOldAndNewNameCountOnce(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 )
 
 // A Window is the stretch of time (From, To] whose points a view counts. The
-// zero Window is all time.
+// zero Window is all time. A point stands where it ends: the last export with
+// requests of a window in it may lie one export interval beyond the window.
 type Window struct{ From, To trace.Time }
 
 func (w Window) holds(t trace.Time) bool {
@@ -124,6 +125,18 @@ func (p *Point) less(q *Point) bool {
 		return p.Int() < q.Int()
 	}
 	return p.Value() < q.Value()
+}
+
+// seconds is how long g took; 0 if that is not known.
+func (g growth) seconds() float64 {
+	from := g.to.Start
+	if g.from != nil {
+		from = g.from.Time
+	}
+	if from <= 0 {
+		return 0
+	}
+	return float64(g.to.Time-from) / 1e9
 }
 
 // number is the growth of a number.
