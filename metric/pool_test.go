@@ -107,6 +107,21 @@ func TestOccupancyBySecond(t *testing.T) {
 	}
 }
 
+// Requests of two seconds, and an export some seconds later: it stands for them.
+// One that comes after ten minutes does not.
+func TestWindowShorterThanTheExportInterval(t *testing.T) {
+	text := `
+		hikaricp.connections.active gauge t=20 v=10 pool=p
+		hikaricp.connections.max gauge t=20 v=10 pool=p`
+	if p := onePool(t, text, Window{15 * second, 17 * second}); p.Occupancy.Seconds != 1 || p.Occupancy.Max != 1 {
+		t.Errorf("occupancy %+v", p.Occupancy)
+	}
+	far := strings.ReplaceAll(text, "t=20", "t=620")
+	if p := onePool(t, far, Window{15 * second, 17 * second}); p.Occupancy.Seconds != 0 {
+		t.Errorf("occupancy %+v", p.Occupancy)
+	}
+}
+
 // The highest of several values in a second stands for it; a value holds until
 // the next, but not through a silence much longer than the usual step.
 func TestSteps(t *testing.T) {
