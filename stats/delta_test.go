@@ -29,6 +29,45 @@ func TestChangeIsOpenWhereASideIs(t *testing.T) {
 	}
 }
 
+func TestMedianOfFewIsOpenOnTheOtherSideToo(t *testing.T) {
+	// The median of 5 is open on both sides, so its change is, however many the other side has.
+	few, many := times(hundred()[:5], 1e6), times(hundred(), 1e6)
+	for _, p := range []*Pair{pairOf(t, few, many), pairOf(t, many, few)} {
+		if iv := p.Delta(0.5, 0.95).Interval; iv.ClosedAbove() || iv.ClosedBelow() {
+			t.Errorf("%v, want open", iv)
+		}
+	}
+}
+
+// eightSeconds has 100 requests in each of 8 seconds, of which 20, 20, 0, 0, 20, 20, 0, 0 are slow.
+func eightSeconds(t *testing.T) *Sample {
+	var r Requests
+	for sec := range int64(8) {
+		for i := range int64(100) {
+			l := 1000 + 8*i + sec
+			if sec%4 < 2 && i < 20 {
+				l += 1e6
+			}
+			r.Latency, r.Second = append(r.Latency, l), append(r.Second, sec)
+		}
+	}
+	return sample(t, r)
+}
+
+func TestSpreadByPencil(t *testing.T) {
+	// p90 is the largest fast one, so all slow ones are above. r = ±10, Σr² = 800, Σ r_b r_{b−1} = 4·100 − 3·100:
+	// ρ = 0.125, corrected 0.125 + 1.375/8 = 0.296875, f = 1.296875/0.703125. t(0.975, 7) = 2.36462.
+	s := eightSeconds(t)
+	f := 1.296875 / 0.703125
+	want := 2.36462 / 1.959964 * math.Sqrt(f)
+	got := NewPair(s, s, Defaults()).spread(0.9, 0.95)
+	near(t, "factor", got.factor, want, 1e-5)
+	near(t, "stretches", got.stretches, 8*0.875/1.125, 1e-9)
+	near(t, "factor of one side", s.factor(0.9, 0.95), want, 1e-5)
+	// V = 8/7 · 800/800², d = 7/f = 3.795, t(0.975, 3.795) = 2.8366.
+	near(t, "V", s.blockVariance(0.9, 0.95), f*8/7/800*math.Pow(2.8366/1.959964, 2), 1e-5)
+}
+
 func TestHighestClosed(t *testing.T) {
 	for n, want := range map[int]float64{5: 0, 6: 0.5, 13: 0.75, 36: 0.9, 72: 0.95, 367: 0.95, 368: 0.99, 5000: 0.99} {
 		l := lognormal(1, n, 0.5, 1)

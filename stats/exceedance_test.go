@@ -228,10 +228,117 @@ func TestTimeHoldsBackABurst(t *testing.T) {
 func TestAdjustedIsNeverBelowRawNorAboveBonferroni(t *testing.T) {
 	for seed := range uint64(20) {
 		test := pairOf(t, lognormal(seed, 2000, 0.5, 1), lognormal(seed+100, 2000, 0.5, 1.05)).Test()
+		var above []int
 		for _, m := range test.Members {
+			above = append(above, m.Base.Above+m.Cur.Above)
+		}
+		null := newJointNull(2000, 2000, above)
+		for _, m := range test.Members {
+			if m.Raw <= 0.2 && m.Raw*float64(len(above)) >= 0.002 {
+				near(t, "adjusted", m.P, min(null.atMost(m.Raw), float64(len(above))*m.Raw), 1e-12)
+			}
 			if m.P < m.Raw*(1-1e-9) || m.P > min(1, float64(len(test.Members))*m.Raw) {
 				t.Errorf("seed %d: raw %v, adjusted %v, %d members", seed, m.Raw, m.P, len(test.Members))
 			}
+		}
+	}
+}
+
+// blockP is the p of the block test of one threshold, the largest over widths, straight from the formulas: requests
+// in any order, maps for blocks, and no sharing between widths.
+func blockP(base, cur Requests, threshold float64) float64 {
+	type side struct{ v, rho, p, n, blocks float64 }
+	measure := func(r Requests, width int64) side {
+		first, last := slices.Min(r.Second), slices.Max(r.Second)
+		lo, hi := (first+width-1)/width, (last+1)/width // whole blocks
+		m, e := map[int64]float64{}, map[int64]float64{}
+		var total, above float64
+		for i, sec := range r.Second {
+			b := min(max(sec/width, lo), hi-1)
+			m[b]++
+			total++
+			if float64(r.Latency[i]) > threshold {
+				e[b]++
+				above++
+			}
+		}
+		s := side{p: above / total, n: total, blocks: float64(hi - lo)}
+		var squares, products float64
+		for b := lo; b < hi; b++ {
+			r := e[b] - s.p*m[b]
+			squares += r * r
+			if b > lo {
+				products += r * (e[b-1] - s.p*m[b-1])
+			}
+		}
+		s.v = s.blocks / (s.blocks - 1) * squares / (total * total)
+		s.rho = products / squares
+		return s
+	}
+	largest := 0.0
+	for width := int64(1); ; width *= 2 {
+		a, b := measure(base, width), measure(cur, width)
+		if a.blocks < 8 || b.blocks < 8 {
+			return largest
+		}
+		mean := (a.rho + b.rho) / 2
+		rho := min(max(mean+(1+3*mean)*(1/a.blocks+1/b.blocks)/2, 0), 0.8)
+		f := (1 + rho) / (1 - rho)
+		pooled := (a.p*a.n + b.p*b.n) / (a.n + b.n)
+		v := max(f*(a.v+b.v), pooled*(1-pooled)*(1/a.n+1/b.n))
+		d := max(2, (a.blocks+b.blocks-2)/f)
+		largest = max(largest, studentTail((b.p-a.p)/math.Sqrt(v), d))
+	}
+}
+
+func TestTimePartAgreesWithItsFormulas(t *testing.T) {
+	// A load whose level wanders over the seconds, so that blocks of every width matter; sides of unequal length.
+	wandering := func(seed uint64, n, window int) Requests {
+		r := Requests{Latency: lognormal(seed, n, 0.5, 1), Second: uniformSeconds(seed, n, window)}
+		for i, sec := range r.Second {
+			r.Latency[i] = int64(float64(r.Latency[i]) * (1 + 0.5*math.Sin(float64(sec+int64(seed)*7)/9)))
+		}
+		return r
+	}
+	base, cur := wandering(1, 3000, 90), wandering(2, 4000, 150)
+	test := NewPair(sample(t, base), sample(t, cur), Defaults()).Test()
+	decided := 0
+	for _, m := range test.Members {
+		time := blockP(base, cur, m.Threshold)
+		fisher := FisherTwoSided(m.Base.Above, m.Base.Of, m.Cur.Above, m.Cur.Of)
+		near(t, "p", m.Raw, max(time, fisher), 1e-9)
+		if time > fisher {
+			decided++
+		}
+	}
+	if decided == 0 {
+		t.Error("the time part decided nowhere; the test tests nothing")
+	}
+}
+
+func TestExcludedIsTheOneSidedBound(t *testing.T) {
+	p := pairOf(t, lognormal(1, 2000, 0.5, 1), lognormal(2, 2000, 0.5, 1))
+	v := p.Verdict(p.Test(), false)
+	if want := p.Delta(0.99, 0.90).Interval.Hi; v.Excluded != want || v.ExcludedAt != 0.99 {
+		t.Errorf("excluded %v at %v, want %v at p99", v.Excluded, v.ExcludedAt, want)
+	}
+}
+
+func TestVerdictNeedsTheSmallestEffect(t *testing.T) {
+	// Certain but small: 3 % of 100 ms, and 0.2 ms of 1 ms.
+	for _, c := range []struct {
+		why           string
+		scale, factor float64
+		want          Outcome
+	}{
+		{"3 % is below 5 %", 1, 1.03, NoRegression},
+		{"20 % of 1 ms is below 1 ms", 0.01, 1.2, NoRegression},
+		{"20 % of 100 ms is not", 1, 1.2, Regression},
+	} {
+		p := pairOf(t, lognormal(3, 50000, 0.1, c.scale), lognormal(4, 50000, 0.1, c.scale*c.factor))
+		test := p.Test()
+		if v := p.Verdict(test, test.P <= 0.05); test.P > 1e-6 || v.Outcome != c.want {
+			t.Errorf("%s: %s with p %v, want %s", c.why, v.Outcome, test.P, c.want)
 		}
 	}
 }

@@ -120,3 +120,10 @@ func TestThinTailsCannotBeSeparated(t *testing.T) {
 		}
 	}
 }
+
+func TestTailCountWeighsTheReweighted(t *testing.T) {
+	// ω is 0.9/0.8, 0.05/0.15 and 1. Above the counterfactual p90 of 10 ms lie 150 requests of ω ⅓ and 50 of ω 1:
+	// (50 + 50)²/(150/9 + 50) = 150.
+	m := mixOf(t, 0.9, [][2]int64{{900, 10}, {50, 100}, {50, 110}}, [][2]int64{{800, 10}, {150, 100}, {50, 110}})
+	near(t, "tail", m.CurrentOrder.TailN, 150, 1e-9)
+}

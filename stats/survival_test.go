@@ -25,6 +25,16 @@ func TestKaplanMeierByPencil(t *testing.T) {
 	near(t, "hi", iv.Hi, math.Pow(0.8*2/3, math.Exp(-half)), 1e-6)
 }
 
+func TestSeveralEndsAtOnce(t *testing.T) {
+	// Two of four end at 1, one of the two left at 2: ½ and ¼.
+	s := KaplanMeier([]int64{1, 1, 2, 2}, []bool{true, true, true, false}, nil)
+	near(t, "after 1", s.At(1), 0.5, 1e-15)
+	near(t, "after 2", s.At(2), 0.25, 1e-15)
+	// A call of weight 3 is three calls.
+	s = KaplanMeier([]int64{1, 2}, []bool{true, false}, []float64{3, 1})
+	near(t, "weighted", s.At(1), 0.25, 1e-15)
+}
+
 func TestKaplanMeierThatDoesNotReach(t *testing.T) {
 	s := KaplanMeier([]int64{1, 2, 2}, []bool{true, false, false}, nil)
 	if _, ok := s.Quantile(0.5); ok {
