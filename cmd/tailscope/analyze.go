@@ -34,8 +34,8 @@ func analyzeCommand() *cobra.Command {
 var renderers = map[string]func(io.Writer, *report.Report) error{
 	"text":     func(w io.Writer, r *report.Report) error { return text.Write(w, r, text.For(w)) },
 	"json":     report.Encode,
-	"markdown": markdown.Write,
-	"html":     html.Write,
+	"markdown": func(w io.Writer, r *report.Report) error { return markdown.Write(w, r, markdown.Options{}) },
+	"html":     func(w io.Writer, r *report.Report) error { return html.Write(w, r, html.Options{}) },
 }
 
 func analyze(c *cobra.Command, args []string, f *analyzeFlags) error {
