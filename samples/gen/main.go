@@ -43,7 +43,7 @@ func run(stdout io.Writer, args []string) error {
 	}
 	if *list {
 		for _, s := range scenario.List() {
-			fmt.Fprintf(stdout, "%-32s %-13s %s\n", s.Name, s.Verdict, s.About)
+			fmt.Fprintf(stdout, "%-40s %-13s %s\n", s.Name, s.Verdict, s.About)
 		}
 		return nil
 	}

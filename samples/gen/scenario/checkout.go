@@ -95,6 +95,13 @@ func checkoutScenarios() []*Scenario {
 	taking := Component{Service: "orders", Peer: "orders-db", Operation: stock}
 	return built(checkout,
 		null("checkout/null", "the same system on two days"),
+		null("checkout/null-links", "the same system on two days; shipping's traces are its own and link to the orders'").with(func(s *sim.System) {
+			sim.Walk(s.Service("orders").Op(orders).Plan, func(st sim.Step) {
+				if p, ok := st.(*sim.Publish); ok {
+					p.Link = true
+				}
+			})
+		}),
 		&Scenario{Name: "checkout/null-consumer", Verdict: NoChange, About: "shipping, which reads from the queue, takes three times as long",
 			currentOnly: slower("shipping", "orders.placed", 3)},
 		&Scenario{Name: "checkout/two-causes", Verdict: Regression, About: "a fraud check before the payment, and a slow instance of tax", Causes: []Cause{

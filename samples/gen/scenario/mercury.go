@@ -112,7 +112,7 @@ func mercuryScenarios() []*Scenario {
 			currentOnly: rate(1.2)},
 		regression("mercury/client-wait", "client-wait", pricing,
 			"the ingress keeps fewer connections to pricing: calls wait for one, pricing is as fast as before", fewer),
-		regression("mercury/client-wait-sampled", "client-wait", pricing, "the same, 20 % head sampled", fewer).exported(head(0.2)),
+		regression("mercury/client-wait-sampled", "client-wait", pricing, "fewer connections to pricing, 20 % head sampled", fewer).exported(head(0.2)),
 		regression("mercury/server-queue", "server-queue", own, "pricing has two worker threads where it had 16", slots("pricing", 2)),
 		regression("mercury/service-time", "service-time", own, "pricing takes nearly twice as long for a quote", slower("pricing", quotes, 1.9)),
 		regression("mercury/service-time-pool", "service-time", own, "pricing takes longer, so that its callers' connections no longer suffice: the wait is a consequence",

@@ -58,7 +58,6 @@ type SideTruth struct {
 	Hosts     []HostTruth     `json:"hosts"`
 	Requests  []RequestTruth  `json:"requests,omitempty"`
 	Attempts  []sim.Attempt   `json:"-"`
-	edges     []sim.Edge
 }
 
 // Times summarises durations.
@@ -125,6 +124,7 @@ type ResourceTruth struct {
 	Slots     int       `json:"slots"`
 	Occupancy float64   `json:"occupancy"`      // mean share of the slots in use
 	Peak      float64   `json:"peak_occupancy"` // highest mean of one second
+	MaxInUse  int       `json:"max_in_use"`
 	Waiting   float64   `json:"mean_waiting"`
 	WaitMean  float64   `json:"mean_wait_ms"`
 	Refused   int       `json:"refused"`
@@ -279,7 +279,7 @@ func serviceName(s *sim.Service) string {
 func side(set *export.Set) SideTruth {
 	run := set.Run
 	t := SideTruth{Start: set.Options.Start, Seconds: round3(run.Arrivals.Seconds()), Offered: len(run.Requests), Omitted: len(run.Omitted),
-		Coalesced: run.Coalesced, Attempts: run.Attempts, edges: run.Edges}
+		Coalesced: run.Coalesced, Attempts: run.Attempts}
 	var before []time.Duration
 	for i := range run.Requests {
 		q := &run.Requests[i]
@@ -315,14 +315,8 @@ func side(set *export.Set) SideTruth {
 	t.edgeTruths(run)
 	t.lateTruth(run)
 	for _, in := range run.Instances {
-		for i, res := range in.Resources() {
-			kind := "pool"
-			if in.Exec == res {
-				kind = "executor"
-			} else if i >= len(in.Service.Pools)+1 || in.Exec == nil && i >= len(in.Service.Pools) {
-				kind = "lock"
-			}
-			t.Resources = append(t.Resources, resourceTruth(run, set, in, kind, res))
+		for _, res := range in.Resources() {
+			t.Resources = append(t.Resources, resourceTruth(run, set, in, res))
 		}
 	}
 	seen := map[string]bool{}
@@ -482,9 +476,10 @@ func (t *SideTruth) lateTruth(run *sim.Run) {
 	}
 }
 
-func resourceTruth(run *sim.Run, set *export.Set, in *sim.Instance, kind string, res *sim.Resource) ResourceTruth {
+func resourceTruth(run *sim.Run, set *export.Set, in *sim.Instance, res *sim.Resource) ResourceTruth {
 	st := &res.Steps
-	t := ResourceTruth{Service: in.Service.Name, Instance: set.InstanceID(in.Service.Name, in.N), Kind: kind, Name: res.Name, Slots: res.Cap, Refused: res.Refused}
+	t := ResourceTruth{Service: in.Service.Name, Instance: set.InstanceID(in.Service.Name, in.N), Kind: res.Kind, Name: res.Name,
+		Slots: res.Cap, MaxInUse: st.Max, Refused: res.Refused}
 	window := float64(run.Arrivals)
 	t.Occupancy = round3(float64(st.TotalUse) / window / float64(max(res.Cap, 1)))
 	t.Waiting = round3(float64(st.TotalWaiting) / window)
