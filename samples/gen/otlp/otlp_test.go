@@ -18,7 +18,8 @@ func TestValues(t *testing.T) {
 	}
 	doc := []ResourceSpans{{Resource: &Resource{Attrs: attrs}, Scopes: []ScopeSpans{{Spans: []Span{{
 		TraceID: [16]byte{1}, SpanID: 2, Name: texts[2], Status: 2, Message: texts[4], TraceState: "ot=th:8", Start: 1<<63 + 1, End: 1<<64 - 1,
-		Links: []Link{{TraceID: [16]byte{3}, SpanID: 4, Flags: 1}}}}}}}}
+		Events: []Event{{Time: 7, Name: texts[3]}},
+		Links:  []Link{{TraceID: [16]byte{3}, SpanID: 4, Flags: 1}}}}}}}}
 	js := AppendTracesJSON(nil, doc)
 	if !json.Valid(js) || bytes.ContainsAny(js, "\n\x1b") {
 		t.Fatalf("not one line of JSON: %q", js)
@@ -46,7 +47,7 @@ func TestValues(t *testing.T) {
 		}
 		sp := got.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
 		if sp.StartTimestamp() != 1<<63+1 || sp.EndTimestamp() != 1<<64-1 || sp.Name() != texts[2] || sp.Status().Message() != texts[4] ||
-			sp.TraceState().AsRaw() != "ot=th:8" || sp.Links().At(0).Flags() != 1 {
+			sp.TraceState().AsRaw() != "ot=th:8" || sp.Events().At(0).Name() != texts[3] || sp.Events().At(0).Timestamp() != 7 || sp.Links().At(0).Flags() != 1 {
 			t.Errorf("the span came back as %v", sp)
 		}
 	}

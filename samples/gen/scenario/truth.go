@@ -132,7 +132,7 @@ type ResourceTruth struct {
 	Queue     []float64 `json:"waiting,omitempty"` // mean, second by second
 }
 
-// LateTruth is work for callers that had left.
+// LateTruth is work for callers that had left, but for the losers of hedges.
 type LateTruth struct {
 	Attempts     int       `json:"late_attempts"`
 	StartedAfter int       `json:"started_after"`
@@ -149,7 +149,7 @@ type LateRow struct {
 	Attempts     int     `json:"attempts"`
 	LateAttempts int     `json:"late_attempts"`
 	StartedAfter int     `json:"started_after"`
-	Hedged       int     `json:"hedge_losers"` // of the late ones, those whose rival had won
+	HedgeLosers  int     `json:"hedge_losers"` // work for hedged attempts whose rival had won; not counted in the rest
 	Writes       bool    `json:"writes,omitempty"`
 	Mean         float64 `json:"mean_ms"`
 	Working      float64 `json:"mean_working_ms"`
@@ -383,10 +383,11 @@ func (t *SideTruth) edgeTruths(run *sim.Run) {
 		if a.Locked > 0 {
 			s.locked = append(s.locked, a.Locked)
 		}
+		if a.Late() > 0 && !a.Lost {
+			e.Late++
+		}
 		if a.Departed == 0 {
 			s.network = append(s.network, a.NetOut+a.NetBack)
-		} else if a.Late() > 0 {
-			e.Late++
 		}
 	}
 	for i := range ss {
@@ -432,21 +433,21 @@ func (t *SideTruth) lateTruth(run *sim.Run) {
 		if late == 0 {
 			continue
 		}
-		e := run.Edges[a.Edge]
+		if a.Lost {
+			row.HedgeLosers++
+			continue
+		}
 		row.LateAttempts++
 		row.Writes = a.Writes
 		sums[a.Edge].late += late
 		sums[a.Edge].work += a.LateWork()
-		if a.Outcome == sim.Cancelled && e.Caller != nil {
-			row.Hedged++
-		}
-		if a.Started >= a.Departed {
+		if a.Started >= a.LateFrom() && a.Started < a.Ended {
 			row.StartedAfter++
 		}
 		if a.Served == sim.OK {
 			row.Succeeded++
 		}
-		byRequest[a.Request] = append(byRequest[a.Request], span{max(a.Departed, a.Arrived), a.Ended})
+		byRequest[a.Request] = append(byRequest[a.Request], span{a.LateFrom(), a.Ended})
 	}
 	window := run.Arrivals
 	var total time.Duration
@@ -462,14 +463,14 @@ func (t *SideTruth) lateTruth(run *sim.Run) {
 	for i, row := range rows {
 		t.Late.Attempts += row.LateAttempts
 		t.Late.StartedAfter += row.StartedAfter
-		if row.LateAttempts == 0 {
+		if row.LateAttempts+row.HedgeLosers == 0 {
 			continue
 		}
 		e := run.Edges[i]
 		if e.Op != nil {
 			row.Caller, row.Callee, row.Operation = serviceName(e.Caller), e.Op.Service.Name, e.Op.Name
 		}
-		n := time.Duration(row.LateAttempts)
+		n := time.Duration(max(row.LateAttempts, 1))
 		row.Mean, row.Working = millis(sums[i].late/n), millis(sums[i].work/n)
 		row.MeanInFlight = round3(float64(sums[i].late) / float64(window))
 		t.Late.Edges = append(t.Late.Edges, row)
