@@ -68,7 +68,7 @@ func checkout() *sim.System {
 	// The stock of all lines is taken in one statement.
 	update := query(ordersDB, "UPDATE stock", 4*ms)
 	place := orders.Add(&sim.Operation{Name: "POST /orders", Cancel: sim.Ignore, Writes: true, Plan: []sim.Step{
-		work(2 * ms),
+		&sim.Work{Time: lognormal(2*ms, 0.35), CPU: 0.8, Span: "OrderValidator.validate"},
 		&sim.Parallel{Branches: []sim.Step{call(getCart), call(getCustomer),
 			&sim.Call{To: rate, Leg: lan(), Timeout: 300 * ms, Optional: true}}},
 		&sim.Repeat{N: 1, ByClass: map[string]int{"business": 10}, Step: call(update)},
