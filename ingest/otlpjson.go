@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"encoding/base64"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -261,6 +262,7 @@ func (d *jsonDecoder) span(resource trace.ResourceID, scope trace.ScopeID) {
 		k.reject(at, trace.BadTime, wrong)
 		return
 	}
+	k.marks()
 	k.endSpan()
 }
 
@@ -446,20 +448,43 @@ func (d *jsonDecoder) link() {
 }
 
 // linkWith adds a link with attributes, of which one is read: that the link is
-// an OpenTracing reference that follows from the parent.
+// an OpenTracing reference that follows from its target.
 func (k *sink) linkWith(l trace.RawLink, attrs []trace.RawAttr) {
 	for _, a := range attrs {
-		if string(a.Key) == refType && string(a.Value.Bytes) == followsFrom && l.ID == k.span.ParentID {
-			k.span.Flags |= trace.FollowsFrom
+		if string(a.Key) == refType && string(a.Value.Bytes) == followsFrom {
+			k.follows = append(k.follows, l)
 		}
 	}
 	k.link(l)
 }
 
+// sharedHalf and refType are the attributes for which formats other than OTLP
+// have fields: the server's half of a Zipkin span, and a Jaeger reference.
 const (
+	sharedHalf  = "zipkin.shared"
 	refType     = "opentracing.ref_type"
 	followsFrom = "follows_from"
 )
+
+// marks sets the flags of the span that OTLP has no fields for.
+func (k *sink) marks() {
+	s := &k.span
+	for _, l := range k.follows {
+		if l.ID == s.ParentID && l.ID != trace.NoSpanID && l.TraceID == s.TraceID {
+			s.Flags |= trace.FollowsFrom
+			s.Links = slices.DeleteFunc(s.Links, func(o trace.RawLink) bool { return o == l })
+		}
+	}
+	for i := range s.Attrs {
+		if a := &s.Attrs[i]; len(a.Key) == len(sharedHalf) && string(a.Key) == sharedHalf && a.Value.Type == trace.Bool {
+			if a.Value.Int != 0 {
+				s.Flags |= trace.Shared
+			}
+			s.Attrs = slices.Delete(s.Attrs, i, i+1)
+			break
+		}
+	}
+}
 
 // attributes reads a list of key-value pairs, or a plain object.
 func (d *jsonDecoder) attributes(to []trace.RawAttr) []trace.RawAttr {

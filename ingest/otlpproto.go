@@ -75,8 +75,8 @@ const (
 func (d *protoDecoder) items(end int) itemKind {
 	what := noItems
 	d.lists(end, 1, func(end int) bool {
-		return !d.lists(end, 2, func(end int) bool {
-			return !d.lists(end, 2, func(end int) bool {
+		return d.lists(end, 2, func(end int) bool {
+			return d.lists(end, 2, func(end int) bool {
 				what = d.item(end)
 				return what == noItems
 			})
@@ -344,6 +344,7 @@ func (d *protoDecoder) span(end int, resource trace.ResourceID, scope trace.Scop
 		k.reject(at, kind, wrong)
 		return
 	}
+	k.marks()
 	k.endSpan()
 }
 
@@ -577,7 +578,7 @@ func decodeFrames(k *sink, p *protoDecoder, j *jsonDecoder, c *chunk, careful bo
 		if f.packed {
 			k.frameAt = f.offset
 		}
-		if looksJSON(k.data) && len(skipSpace(k.data)) > 0 {
+		if c.format == otlpFrames && len(k.data) > 0 && (k.data[0] == '{' || k.data[0] == '[') {
 			if !decodeJSON(k, j, careful, trial) {
 				return false
 			}

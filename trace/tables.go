@@ -255,3 +255,22 @@ func cmpString(a, b string) int {
 	}
 	return 0
 }
+
+// Raw is a value as a decoder had it. Its bytes must not be changed.
+func (t *Tables) Raw(v Value) RawValue {
+	text := t.Text(v)
+	r := RawValue{Type: v.Type()}
+	switch r.Type {
+	case Int:
+		r.Int, _ = strconv.ParseInt(text, 10, 64)
+	case Double:
+		r.Double, _ = strconv.ParseFloat(text, 64)
+	case Bool:
+		if text == "true" {
+			r.Int = 1
+		}
+	default:
+		r.Bytes = []byte(text)
+	}
+	return r
+}
