@@ -27,7 +27,8 @@ const requestSize = 1024
 // follows_from, the shared half of a Zipkin span as the attribute zipkin.shared.
 // Not kept, and so not written, are counts of dropped attributes, schema URLs,
 // descriptions of metrics, the scopes of metrics, and what links and exemplars
-// carry beyond identifiers, times and values.
+// carry beyond identifiers, times and values. A time of zero, which Jaeger has,
+// is no time in OTLP.
 func Convert(w io.Writer, set *Set, encoding Encoding) error {
 	c := &converter{set: set, w: w, framed: encoding == ProtoFrames}
 	if c.framed {
@@ -174,8 +175,9 @@ func (c *converter) span(r trace.SpanRef) {
 	o.text(5, "name", s.String(s.Name(r)))
 	o.uint(6, "kind", uint64(s.Kind(r)))
 	iv := s.Interval(r)
-	c.time(7, "startTimeUnixNano", iv.Start)
-	c.time(8, "endTimeUnixNano", iv.End)
+	// Always both: on the wire they tell a span from a metric.
+	o.fixed(7, "startTimeUnixNano", uint64(max(iv.Start, 0)))
+	o.fixed(8, "endTimeUnixNano", uint64(max(iv.End, 0)))
 	var more []trace.RawAttr
 	if s.SpanFlags(r)&trace.Shared != 0 {
 		more = append(more, trace.RawAttr{Key: []byte(sharedHalf), Value: boolValue(true)})

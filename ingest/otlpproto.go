@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/tailscope/tailscope/trace"
 )
@@ -32,14 +33,12 @@ func (d *protoDecoder) request(k *sink) {
 		from, to := d.message(end)
 		after := d.pos
 		switch d.pos = from; what {
-		case spanItems:
-			d.resource(to, "resourceSpans", d.scopeSpans)
 		case metricItems:
 			d.resource(to, "resourceMetrics", d.scopeMetrics)
 		case logItems:
 			d.resource(to, "resourceLogs", d.scopeLogs)
-		default:
-			d.resource(to, "resource", nil)
+		default: // spans, or nothing that tells
+			d.resource(to, "resourceSpans", d.scopeSpans)
 		}
 		d.pos = after
 	}
@@ -106,28 +105,38 @@ func (d *protoDecoder) lists(end, field int, f func(end int) bool) bool {
 // item tells a span, a metric and a log record apart by the types of their
 // fields: a span has a kind (6, a number) and times at 7 and 8; a log record has
 // times at 1 and 11, a severity (2, a number) and flags at 8; the direct fields
-// of a metric are all texts and messages, and none is 6.
+// of a metric are all texts and messages, and none is 6. A span of which nothing
+// but texts was recorded has an identifier at 1 that is no name.
 func (d *protoDecoder) item(end int) itemKind {
 	what := noItems
-	lengths := true
 	for num, typ, ok := d.field(end); ok; num, typ, ok = d.field(end) {
+		from := d.pos
 		d.skip(typ, end)
 		switch {
 		case typ == fixed64 && (num == 7 || num == 8), typ == varint && num == 6, typ == fixed32 && num == 16:
 			return spanItems
 		case typ == fixed64 && (num == 1 || num == 11), typ == varint && num == 2, typ == fixed32 && num == 8, typ == length && num == 6:
 			return logItems
-		case typ != length:
-			lengths = false
-		case num == 5 || num == 7 || num == 9 || num == 10 || num == 11:
+		case typ == length && num == 1 && d.pos-from == 17 && !printable(d.data[from+1:d.pos]):
+			return spanItems
+		case typ == length && (num == 5 || num == 7 || num == 9 || num == 10 || num == 11):
 			what = metricItems
 		}
 	}
-	if d.err != nil || !lengths {
+	if d.err != nil {
 		d.err = nil // met again when the item is read
 		return noItems
 	}
 	return what
+}
+
+func printable(b []byte) bool {
+	for _, r := range string(b) {
+		if r < ' ' || r == utf8.RuneError {
+			return false
+		}
+	}
+	return true
 }
 
 // resource reads the element of a list by resource; scopes reads the messages
@@ -156,9 +165,7 @@ func (d *protoDecoder) resource(end int, name string, scopes func(end int, resou
 			from, to := d.message(end)
 			after := d.pos
 			d.pos = from
-			if scopes != nil {
-				scopes(to, resource)
-			}
+			scopes(to, resource)
 			d.pos = after
 		case num == 1 || num == 3:
 			d.skip(typ, end)
