@@ -25,6 +25,7 @@ type ScopeID uint32
 type Tables struct {
 	strings   []string
 	stringIDs map[string]StringID
+	recent    []StringID // of the texts that Intern met last, by a poor hash
 
 	resources   []Resource
 	resourceIDs map[string]ResourceID
@@ -63,7 +64,7 @@ type Resource struct {
 
 // NewTables returns tables that hold the empty string and the empty resource.
 func NewTables() *Tables {
-	t := &Tables{stringIDs: map[string]StringID{}, resourceIDs: map[string]ResourceID{}, scopeIDs: map[Scope]ScopeID{}}
+	t := &Tables{stringIDs: map[string]StringID{}, resourceIDs: map[string]ResourceID{}, scopeIDs: map[Scope]ScopeID{}, recent: make([]StringID, recentTexts)}
 	t.strings = append(t.strings, "")
 	t.stringIDs[""] = 0
 	t.resources = append(t.resources, Resource{})
@@ -80,10 +81,38 @@ func (t *Tables) Strings() int { return len(t.strings) }
 
 // Intern is the id of the string with these bytes, which are copied if new.
 func (t *Tables) Intern(text []byte) StringID {
-	if id, ok := t.stringIDs[string(text)]; ok { // does not allocate
+	if len(text) == 0 {
+		return 0
+	}
+	// Names and values of spans repeat soon, and comparing is cheaper than the
+	// map's hash.
+	recent := &t.recent[poorHash(text)%recentTexts]
+	if id := *recent; t.strings[id] == string(text) {
 		return id
 	}
-	return t.add(string(text))
+	id, ok := t.stringIDs[string(text)] // does not allocate
+	if !ok {
+		id = t.add(string(text))
+	}
+	*recent = id
+	return id
+}
+
+const recentTexts = 1024
+
+// poorHash looks at the length and the ends of a text.
+func poorHash(b []byte) uint64 {
+	var x, y uint64
+	switch n := len(b); {
+	case n >= 8:
+		x, y = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[n-8:])
+	case n >= 4:
+		x, y = uint64(binary.LittleEndian.Uint32(b)), uint64(binary.LittleEndian.Uint32(b[n-4:]))
+	default:
+		x, y = uint64(b[0]), uint64(b[n/2])<<8|uint64(b[n-1])
+	}
+	h := (x*0x9e3779b97f4a7c15 ^ y + uint64(len(b))) * 0xbf58476d1ce4e5b9
+	return h >> 40
 }
 
 // InternString is Intern of a string.
