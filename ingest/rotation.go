@@ -60,7 +60,7 @@ func (p *pool) joinRotated(w *worker) {
 			if k.errorsTotal > 0 || k.rejected > 0 || k.documents != 1 {
 				continue
 			}
-			p.join(&result{sink: k, chunk: c, tables: w.tables.View(), remap: w.remap}, i)
+			p.join(&result{sink: k, chunk: c, worker: w, tables: w.tables.View(), remap: w.remap}, i)
 			a.tail, b.head = nil, nil
 		}
 	}

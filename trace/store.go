@@ -319,6 +319,9 @@ func (s *Store) Reset() {
 	clear(s.spanIDTexts)
 }
 
+// Cap is the number of spans there is room for.
+func (s *Store) Cap() int { return cap(s.ids) }
+
 // Grow makes room for n more spans with as many attributes each as those of o.
 func (s *Store) Grow(n int, o *Store) {
 	s.traceIDs, s.ids, s.parents = slices.Grow(s.traceIDs, n), slices.Grow(s.ids, n), slices.Grow(s.parents, n)

@@ -269,6 +269,21 @@ func (t *Tables) AbsorbMore(o *Tables, m *Remap) {
 	}
 }
 
+// Same is the translation of t's ids into themselves.
+func (t *Tables) Same() *Remap {
+	m := &Remap{Strings: make([]StringID, len(t.strings)), Resources: make([]ResourceID, len(t.resources)), Scopes: make([]ScopeID, len(t.scopes))}
+	for i := range m.Strings {
+		m.Strings[i] = StringID(i)
+	}
+	for i := range m.Resources {
+		m.Resources[i] = ResourceID(i)
+	}
+	for i := range m.Scopes {
+		m.Scopes[i] = ScopeID(i)
+	}
+	return m
+}
+
 // View is t as it is now, to be absorbed by another Tables, while t may go on
 // growing in another goroutine.
 func (t *Tables) View() *Tables {
