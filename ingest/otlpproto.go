@@ -472,13 +472,72 @@ func (d *protoDecoder) link(end int) {
 // attribute reads a key-value pair into a list that begins at from.
 func (d *protoDecoder) attribute(to []trace.RawAttr, from, end int) []trace.RawAttr {
 	at, stop := d.message(end)
+	k := d.sink
+	if len(to)-from < k.limits.Attributes && stop-at <= k.limits.Text {
+		to = append(to, trace.RawAttr{})
+		if d.usual(&to[len(to)-1], at, stop) {
+			return to
+		}
+		to = to[:len(to)-1]
+	}
 	d.pos = at
 	key, v := d.keyValue(stop, 0)
 	d.pos = stop
 	if d.err != nil {
 		return to
 	}
-	return d.sink.add(to, from, key, v)
+	return k.add(to, from, key, v)
+}
+
+// usual reads a pair as nearly all writers write it: the key, and a text, an
+// integer, a double or a boolean, and nothing else; the Collector writes the
+// value first. It reports false, having judged nothing, if the pair is any other.
+func (d *protoDecoder) usual(a *trace.RawAttr, at, stop int) bool {
+	b := d.data[at:stop]
+	if len(b) < 4 || b[1] >= 0x80 || len(b) < 4+int(b[1]) {
+		return false
+	}
+	first := int(b[0])
+	key, v := b[2:2+b[1]], b[2+b[1]:]
+	if int(v[1]) != len(v)-2 || v[1] >= 0x80 {
+		return false
+	}
+	second := int(v[0])
+	v = v[2:]
+	if first == 2<<3|length {
+		first, second = second, first
+		key, v = v, key
+	}
+	if first != 1<<3|length || second != 2<<3|length || len(v) < 2 || !utf8.Valid(key) {
+		return false
+	}
+	a.Key = key
+	switch v[0] {
+	case 1<<3 | length: // shorter than 128 bytes, as v is
+		if int(v[1]) != len(v)-2 || !utf8.Valid(v[2:]) {
+			return false
+		}
+		a.Value.Type, a.Value.Bytes = trace.String, v[2:]
+	case 2<<3 | varint:
+		if len(v) != 2 || v[1] > 1 {
+			return false
+		}
+		a.Value.Type, a.Value.Int = trace.Bool, int64(v[1])
+	case 3<<3 | varint:
+		x, size := binary.Uvarint(v[1:])
+		if size != len(v)-1 {
+			return false
+		}
+		a.Value.Type, a.Value.Int = trace.Int, int64(x)
+	case 4<<3 | fixed64:
+		if len(v) != 9 {
+			return false
+		}
+		a.Value.Type, a.Value.Double = trace.Double, math.Float64frombits(binary.LittleEndian.Uint64(v[1:]))
+	default:
+		return false
+	}
+	return true
 }
 
 func (d *protoDecoder) keyValue(end, depth int) (key []byte, v trace.RawValue) {
