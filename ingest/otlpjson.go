@@ -506,8 +506,14 @@ func (d *jsonDecoder) attributesAfter(to []trace.RawAttr, from int) []trace.RawA
 		return to
 	}
 	for d.element() {
-		d.peek()
 		at := d.pos
+		if len(to)-from < k.limits.Attributes {
+			to = append(to, trace.RawAttr{})
+			if d.usual(&to[len(to)-1]) {
+				continue
+			}
+			to = to[:len(to)-1]
+		}
 		if d.peek() != '{' {
 			d.bad(at, "an attribute is not an object; it was left out")
 			d.skip()
@@ -524,6 +530,51 @@ func (d *jsonDecoder) attributesAfter(to []trace.RawAttr, from int) []trace.RawA
 		to = k.add(to, from, key, v)
 	}
 	return to
+}
+
+// usual reads a pair exactly as nearly all writers write it: its key, and a text
+// or an integer, in ASCII without escapes or spaces. It reports false, having
+// read nothing, if the pair is any other.
+func (d *jsonDecoder) usual(a *trace.RawAttr) bool {
+	const opening, middle = `{"key":"`, `","value":{"`
+	b := d.data[d.pos:]
+	if len(b) < len(opening) || string(b[:len(opening)]) != opening {
+		return false
+	}
+	n := plainRun(b, len(opening))
+	key := b[len(opening):n]
+	b = b[n:]
+	if len(b) < len(middle) || string(b[:len(middle)]) != middle {
+		return false
+	}
+	b = b[len(middle):]
+	const text, integer = `stringValue":"`, `intValue":"`
+	var v []byte
+	switch {
+	case len(b) > len(text) && string(b[:len(text)]) == text:
+		n = plainRun(b, len(text))
+		v = b[len(text):n]
+		if len(v) > d.sink.limits.Text {
+			return false
+		}
+		a.Value.Type, a.Value.Bytes = trace.String, v
+	case len(b) > len(integer) && string(b[:len(integer)]) == integer:
+		n = plainRun(b, len(integer))
+		x, ok := parseInt(b[len(integer):n])
+		if !ok {
+			return false
+		}
+		a.Value.Type, a.Value.Int = trace.Int, x
+	default:
+		return false
+	}
+	b = b[n:]
+	if len(b) < 3 || string(b[:3]) != `"}}` || len(key) > d.sink.limits.Text || d.depth+2 > d.maxDepth {
+		return false
+	}
+	a.Key = key
+	d.pos = len(d.data) - len(b) + 3
+	return true
 }
 
 // keyValue reads a pair, its keys in any order.

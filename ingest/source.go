@@ -383,7 +383,7 @@ func (t *textCutter) fill(buf []byte, n int) []byte {
 func lastBorder(b []byte, from int) int {
 	var next byte // the first that is not space, behind the line end
 	for end := len(b); ; {
-		i := bytes.LastIndexByte(b[:end], '\n')
+		i := lastLine(b[:end])
 		if i < 0 || i < from-4096 {
 			return 0
 		}
@@ -399,4 +399,17 @@ func lastBorder(b []byte, from int) int {
 			return i + 1
 		}
 	}
+}
+
+// lastLine is the place of the last line end; negative if there is none. Lines
+// can be long, and only the search forward is fast.
+func lastLine(b []byte) int {
+	for end := len(b); end > 0; {
+		from := max(0, end-4096)
+		if bytes.IndexByte(b[from:end], '\n') >= 0 {
+			return from + bytes.LastIndexByte(b[from:end], '\n')
+		}
+		end = from
+	}
+	return -1
 }

@@ -131,6 +131,7 @@ type Store struct {
 	traceIDTexts map[TraceID]string
 	spanIDTexts  map[SpanID]string
 
+	last         []Attr // by place in the list of attributes: the last that was met there
 	analysedKeys []int8 // per StringID of a key: 0 not asked yet, 1 kept of every span, -1 not
 }
 
@@ -197,13 +198,25 @@ func (s *Store) Add(r *RawSpan) SpanRef {
 }
 
 // keep appends the attributes that are kept: all, or those on the analysis
-// list.
+// list. Neighbouring spans tend to have the same keys in the same places, and
+// often the same values, and to compare is cheaper than to look up.
 func (s *Store) keep(to []Attr, raw []RawAttr, all bool) []Attr {
+	for len(s.last) < len(raw) {
+		s.last = append(s.last, Attr{})
+	}
 	for i := range raw {
-		key := s.Intern(raw[i].Key)
-		if all || s.analysed(key) {
-			to = append(to, Attr{key, s.Value(raw[i].Value)})
+		last := &s.last[i]
+		if s.String(last.Key) != string(raw[i].Key) {
+			*last = Attr{Key: s.Intern(raw[i].Key)}
 		}
+		if !all && !s.analysed(last.Key) {
+			continue
+		}
+		v := &raw[i].Value
+		if v.Type != String || last.Value.Type() != String || s.Text(last.Value) != string(v.Bytes) {
+			last.Value = s.Value(*v)
+		}
+		to = append(to, *last)
 	}
 	return to
 }
