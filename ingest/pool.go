@@ -52,9 +52,14 @@ type result struct {
 	last   bool          // the file ends here
 }
 
-// A pool reads files with several workers. Each takes the next chunk of the
-// first file that no other worker is just reading, decodes it, and hands it to
-// the merger. Chunk borders depend on the content alone.
+// A pool reads files with several workers. Each takes the next chunk of a file
+// that no other worker is just reading, decodes it, and hands it to the merger.
+//
+// Nothing of this shows in the result. Chunk borders depend on the content
+// alone, and chunks are merged in the order of the input. A worker's tables see
+// chunks in that order too, or are begun anew; so a string that is new to the
+// set when a chunk is merged was met first in this chunk, by whichever worker,
+// and the set numbers its strings as one worker would.
 type pool struct {
 	options Options
 	limits  Limits
@@ -125,11 +130,14 @@ func (p *pool) run(ctx context.Context, workers int) error {
 	return nil
 }
 
-// take is the next chunk to decode; nil when there is none left.
-func (p *pool) take() (c *chunk, file, index int) {
+// take is the next chunk to decode; nil when there is none left. It is of the
+// first file from at on that no other worker is just reading, else of one before.
+func (p *pool) take(at int) (c *chunk, file, index int) {
 	for {
 		var busy *source
-		for i, f := range p.files {
+		for n := range p.files {
+			i := (at + n) % len(p.files)
+			f := p.files[i]
 			if f.done.Load() {
 				continue
 			}
@@ -163,6 +171,7 @@ func (p *pool) take() (c *chunk, file, index int) {
 type worker struct {
 	pool   *pool
 	single bool
+	file   int // of the last chunk
 	tables *trace.Tables
 	remap  *trace.Remap
 	json   jsonDecoder
@@ -178,10 +187,14 @@ const maxTables = 1 << 18
 
 // step decodes one chunk and reports whether there was one.
 func (w *worker) step() bool {
-	c, file, index := w.pool.take()
+	c, file, index := w.pool.take(w.file)
 	if c == nil {
 		return false
 	}
+	if file < w.file {
+		w.tables = nil // see pool
+	}
+	w.file = file
 	r := &result{chunk: c, last: c.data == nil}
 	if r.last {
 		r.sink = &sink{}
