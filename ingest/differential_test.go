@@ -56,7 +56,7 @@ func TestAgainstPdata(t *testing.T) {
 	var tp ptrace.ProtoMarshaler
 	var mj pmetric.JSONMarshaler
 	var mp pmetric.ProtoMarshaler
-	for range 60 {
+	for range 30 {
 		td, md := randomTraces(r), randomMetrics(r)
 		spans, none := pdataSet(td, pmetric.NewMetrics())
 		want := describeStores(spans, none)

@@ -31,7 +31,7 @@ func (k *sink) aside(from, next int, kind trace.DefectKind, error Located) bool 
 	f := &fragment{bytes.Clone(text), kind, error}
 	switch {
 	case k.begins && len(skipSpace(k.data[:from])) == 0 && text[0] != '{' && text[0] != '[':
-		f.text = bytes.TrimRight(f.text, "\r\n")
+		f.text = bytes.TrimRight(bytes.Clone(k.data[:next]), "\r\n")
 		k.head = f
 	case k.ends && next == len(k.data) && kind == trace.CutOff && !bytes.HasSuffix(text, []byte{'\n'}):
 		k.tail = f
