@@ -78,3 +78,5 @@ func describeSeries(s *trace.Store, m *metric.Stored) string {
 	slices.Sort(points)
 	return b.String() + "\n\t" + strings.Join(points, "\n\t")
 }
+
+func refOf(i int) trace.SpanRef { return trace.SpanRef(i) }
