@@ -1,10 +1,13 @@
 package report
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -15,14 +18,67 @@ import (
 func Encode(w io.Writer, r *Report) error {
 	c := *r
 	c.Schema = ReportV1
-	return encode(w, c, true)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(c); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	_, err := w.Write(plain(b.Bytes()))
+	return err
 }
 
-// EncodeTrace is [Encode] for a trace, on one line: long traces hold 10⁵ spans.
+// EncodeTrace writes the trace under the same rules, one span or stretch of the path a line, and one at a time: a
+// trace may hold 10⁵ spans.
 func EncodeTrace(w io.Writer, t *Trace) error {
 	c := *t
 	c.Schema = TraceV1
-	return encode(w, c, false)
+	out := bufio.NewWriterSize(w, 1<<16)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	put := func(v any) error {
+		b.Reset()
+		if err := e.Encode(v); err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
+		_, err := out.Write(plain(bytes.TrimSuffix(b.Bytes(), []byte("\n"))))
+		return err
+	}
+	v := reflect.ValueOf(&c).Elem()
+	for i := range v.NumField() {
+		name, opts, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if i == 0 {
+			out.WriteByte('{')
+		} else {
+			out.WriteString(",\n")
+		}
+		out.WriteString(`"` + name + `":`)
+		f := v.Field(i)
+		var err error
+		switch {
+		case f.Kind() == reflect.Slice:
+			out.WriteByte('[')
+			for k := 0; k < f.Len() && err == nil; k++ {
+				if k > 0 {
+					out.WriteByte(',')
+				}
+				out.WriteByte('\n')
+				err = put(f.Index(k).Addr().Interface())
+			}
+			out.WriteByte(']')
+		case opts == "string":
+			err = put(fmt.Sprint(f.Interface()))
+		default:
+			err = put(f.Interface())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	out.WriteString("}\n")
+	return out.Flush()
 }
 
 // Decode reads what Encode wrote.
@@ -47,20 +103,6 @@ func DecodeTrace(r io.Reader) (*Trace, error) {
 		return nil, fmt.Errorf("report: schema %q, want %q", t.Schema, TraceV1)
 	}
 	return t, nil
-}
-
-func encode(w io.Writer, v any, indent bool) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if indent {
-		e.SetIndent("", "  ")
-	}
-	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	_, err := w.Write(plain(b.Bytes()))
-	return err
 }
 
 // marshal is json.Marshal that leaves <, > and & as they are.

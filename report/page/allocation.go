@@ -145,7 +145,7 @@ func (b *builder) allocationSingle(e *report.Endpoint, rows []report.Allocation,
 		}
 		pc := ""
 		if x, ok := cur.Get(); ok && whole > 0 {
-			pc = percent(x / whole)
+			pc = decimal(100*x/whole, 1) + " %"
 		}
 		row.Cells = append(row.Cells, b.num(s.num(cur)), cell(pc), Cell{Bar: &bar})
 		if flag != nil {

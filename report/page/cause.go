@@ -27,7 +27,7 @@ func (b *builder) causes(r *report.Report, e *report.Endpoint) {
 	}
 	switch {
 	case len(e.Hypotheses) > 0:
-	case e.Verdict == report.NotTested:
+	case e.Verdict != report.NoRegression && e.Unexplained == nil: // nothing was ranked
 		b.heading(3, plain("Causes"))
 		b.para(plain("Not tested."))
 		return

@@ -434,7 +434,7 @@ func (b *builder) guards(e *report.Endpoint) {
 			ok = append(ok, fmt.Sprintf("%s (%s)", g.Kind, b.prose(g.Detail)))
 		}
 	}
-	b.heading(3, plain("May the sides be compared?"))
+	b.heading(3, plain("Guards: may these numbers be trusted?"))
 	t := Text{plainf("Holds: %s.", list(ok...))}
 	if len(ok) == 0 {
 		t = Text{plain("No guard holds without a doubt.")}

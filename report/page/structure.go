@@ -67,9 +67,9 @@ func (b *builder) structure(r *report.Report, e *report.Endpoint) {
 		n := &s.Nodes[i]
 		first := cell(b.call(n.Service, n.Peer, n.Operation))
 		first.Text = append(first.Text, b.marks(n.Warnings)...)
-		pc := "0 %"
+		pc := "?"
 		if whole > 0 {
-			pc = percent(of[n.ID] / whole)
+			pc = decimal(100*of[n.ID]/whole, 1) + " %"
 		}
 		present := "?"
 		if n.Of > 0 {
@@ -89,7 +89,7 @@ func (b *builder) structure(r *report.Report, e *report.Endpoint) {
 	if n := len(s.Nodes) - treeRows; n > 0 {
 		t.Rows = append(t.Rows, more(n, "call", len(t.Columns)))
 	}
-	b.add(t, Para{Text: Text{dim(fmt.Sprintf("of %s: share of the time of %s requests; durations are per call.", name, name))}, Tight: true})
+	b.add(t, Para{Text: Text{dim(fmt.Sprintf("of %s: share of the time of %s requests. Durations are per call and without intervals.", name, name))}, Tight: true})
 	b.differences(e)
 }
 
