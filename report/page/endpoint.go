@@ -75,7 +75,7 @@ func (b *builder) verdict(r *report.Report, e *report.Endpoint) {
 	case !r.Comparison():
 		t = append(t, plain(b.sign(fmt.Sprintf("%s is %s.", name, estimate(v.CurrentMs, v.CurrentCIMs, false)))))
 		if v.Needs > 0 {
-			t = append(t, b.needs(v.Needs, name, e))
+			t = append(t, b.needs(r, e))
 		}
 		t = append(t, plain(" For a change give --baseline and --current."))
 	default:
@@ -84,7 +84,7 @@ func (b *builder) verdict(r *report.Report, e *report.Endpoint) {
 			t = append(t, plain(", no detectable difference"))
 		}
 		if v.Needs > 0 {
-			t = append(t, b.needs(v.Needs, name, e))
+			t = append(t, b.needs(r, e))
 		}
 		t = append(t, plain("."))
 		if h := e.HighestClosed; h != nil && !v.CIMs.Closed() && h.Quantile != q {
@@ -152,13 +152,39 @@ func (b *builder) basis(r *report.Report, s *report.Basis) string {
 	return t.String()
 }
 
-// needs is the footnote of an open interval.
-func (b *builder) needs(n int64, name string, e *report.Endpoint) Run {
+// quantiles are the rows of the latency table, in order.
+func quantiles(r *report.Report, e *report.Endpoint) []namedQuantile {
+	rows := []namedQuantile{{"p50", &e.P50}, {"p75", &e.P75}, {"p90", &e.P90}, {"p95", &e.P95}, {"p99", &e.P99}, {"p99.9", &e.P999}, {"max", &e.Max}}
+	if e.Target != nil {
+		at := 0
+		for _, q := range []report.Float{0.5, 0.75, 0.9, 0.95, 0.99, 0.999} {
+			if q < r.Run.Quantile {
+				at++
+			}
+		}
+		rows = slices.Insert(rows, at, namedQuantile{quantileName(r.Run.Quantile), e.Target})
+	}
+	return rows
+}
+
+type namedQuantile struct {
+	name string
+	q    *report.Quantile
+}
+
+// needs is the footnote of an endpoint's open intervals, one for all of them.
+func (b *builder) needs(r *report.Report, e *report.Endpoint) Run {
+	var parts []string
+	for _, x := range quantiles(r, e) {
+		if x.q.Needs > 0 && x.name != "max" {
+			parts = append(parts, fmt.Sprintf("%s needs %s", x.name, count(x.q.Needs)))
+		}
+	}
 	have := count(e.Requests.Current.Sampled)
 	if base := e.Requests.Baseline; base != nil {
 		have = count(base.Sampled) + " and " + have
 	}
-	return b.note(fmt.Sprintf("%s needs %s requests a side for a closed interval; there are %s", name, count(n), have))
+	return b.note(fmt.Sprintf("requests a side for a closed interval: %s; there are %s", list(parts...), have))
 }
 
 // requests says who was counted, and who was not.
@@ -248,15 +274,7 @@ func (b *builder) requests(e *report.Endpoint) {
 
 // latency is the table of percentiles.
 func (b *builder) latency(r *report.Report, e *report.Endpoint) {
-	type named struct {
-		name string
-		q    *report.Quantile
-	}
-	rows := []named{{"p50", &e.P50}, {"p75", &e.P75}, {"p90", &e.P90}, {"p95", &e.P95}, {"p99", &e.P99}, {"p99.9", &e.P999}, {"max", &e.Max}}
-	if e.Target != nil {
-		rows = append(rows, named{quantileName(r.Run.Quantile), e.Target})
-		slices.SortStableFunc(rows, func(x, y named) int { return int(1e6 * (x.q.CurrentMs.Or(0) - y.q.CurrentMs.Or(0))) })
-	}
+	rows := quantiles(r, e)
 	comparison := r.Comparison()
 	var values []report.Num
 	for _, x := range rows {
@@ -280,7 +298,7 @@ func (b *builder) latency(r *report.Report, e *report.Endpoint) {
 			first.Text[0].Tone = Strong
 		}
 		if q.Needs > 0 && x.name != "max" {
-			first.Text = append(first.Text, b.needs(q.Needs, x.name, e))
+			first.Text = append(first.Text, b.needs(r, e))
 		}
 		if x.name == "max" {
 			first.Text = append(first.Text, b.note("a maximum has no interval that closes"))
@@ -366,7 +384,7 @@ func (b *builder) parts(r *report.Report, whole *report.Endpoint) {
 		}
 		now := b.num(s.num(v.CurrentMs))
 		if v.Needs > 0 {
-			now.Text = append(now.Text, b.note(fmt.Sprintf("%s needs %s requests a side for a closed interval", quantileName(q), count(v.Needs))))
+			now.Text = append(now.Text, b.needs(r, e))
 		}
 		row.Cells = append(row.Cells, now)
 		if comparison {
