@@ -353,3 +353,16 @@ func BenchmarkEncodeTrace(b *testing.B) {
 		}
 	}
 }
+
+// Streaming gives the bytes of the standard library.
+func TestEncodeIsIndented(t *testing.T) {
+	r := reporttest.Mercury()
+	got := encoded(t, r)
+	var want bytes.Buffer
+	if err := json.Indent(&want, got, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want.Bytes()) {
+		t.Error(firstDifference(got, want.Bytes()))
+	}
+}

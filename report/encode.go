@@ -18,67 +18,76 @@ import (
 func Encode(w io.Writer, r *Report) error {
 	c := *r
 	c.Schema = ReportV1
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(c); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	_, err := w.Write(plain(b.Bytes()))
-	return err
+	return stream(w, reflect.ValueOf(&c).Elem(), true)
 }
 
-// EncodeTrace writes the trace under the same rules, one span or stretch of the path a line, and one at a time: a
-// trace may hold 10⁵ spans.
+// EncodeTrace writes the trace under the same rules, one span or stretch of the path a line.
 func EncodeTrace(w io.Writer, t *Trace) error {
 	c := *t
 	c.Schema = TraceV1
+	return stream(w, reflect.ValueOf(&c).Elem(), false)
+}
+
+// stream writes a struct field by field and its lists element by element, so that memory and copying are bounded by
+// the largest element: a trace may hold 10⁵ spans, a report thousands of endpoints. Indented, the bytes are those of
+// json.MarshalIndent; else every element stands on a line.
+func stream(w io.Writer, v reflect.Value, indent bool) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	put := func(v any) error {
+	pad, colon := "", ":"
+	if indent {
+		pad, colon = "  ", ": "
+	}
+	element := "\n" + pad + pad
+	put := func(prefix string, v any) error {
 		b.Reset()
+		if indent {
+			e.SetIndent(prefix, "  ")
+		}
 		if err := e.Encode(v); err != nil {
 			return fmt.Errorf("report: %w", err)
 		}
 		_, err := out.Write(plain(bytes.TrimSuffix(b.Bytes(), []byte("\n"))))
 		return err
 	}
-	v := reflect.ValueOf(&c).Elem()
+	// Errors of out's own writes stay in it until Flush.
 	for i := range v.NumField() {
-		name, opts, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		if i == 0 {
-			out.WriteByte('{')
-		} else {
-			out.WriteString(",\n")
-		}
-		out.WriteString(`"` + name + `":`)
+		key, opts, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		out.WriteString(first(i, "{") + "\n" + pad + `"` + key + `"` + colon)
 		f := v.Field(i)
 		var err error
 		switch {
-		case f.Kind() == reflect.Slice:
-			out.WriteByte('[')
+		case f.Kind() == reflect.Slice && f.Len() > 0:
 			for k := 0; k < f.Len() && err == nil; k++ {
-				if k > 0 {
-					out.WriteByte(',')
-				}
-				out.WriteByte('\n')
-				err = put(f.Index(k).Addr().Interface())
+				out.WriteString(first(k, "["))
+				out.WriteString(element)
+				err = put(pad+pad, f.Index(k).Addr().Interface())
+			}
+			if indent {
+				out.WriteString("\n" + pad)
 			}
 			out.WriteByte(']')
 		case opts == "string":
-			err = put(fmt.Sprint(f.Interface()))
+			err = put(pad, fmt.Sprint(f.Interface()))
 		default:
-			err = put(f.Interface())
+			err = put(pad, f.Interface())
 		}
 		if err != nil {
 			return err
 		}
 	}
-	out.WriteString("}\n")
+	out.WriteString("\n}\n")
 	return out.Flush()
+}
+
+// first is what stands before element i: the opening, or a comma.
+func first(i int, opening string) string {
+	if i == 0 {
+		return opening
+	}
+	return ","
 }
 
 // Decode reads what Encode wrote.
