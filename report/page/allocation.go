@@ -204,14 +204,17 @@ func (b *builder) allocationSingle(e *report.Endpoint, rows []report.Allocation,
 	b.scaleNote(e)
 }
 
-// scaleNote warns where averages had to be stretched to sum to the quantile.
+// scaleNote says by how much averages had to be stretched to sum to the quantile.
 func (b *builder) scaleNote(e *report.Endpoint) {
-	for _, v := range []report.Num{e.AllocationScale.Baseline, e.AllocationScale.Current} {
-		if x, ok := v.Get(); ok && math.Abs(x-1) > 0.05 {
-			b.add(Para{Text: Text{plainf("The parts were scaled by %s to sum to the quantile: rough.", digits(x))}, Tight: true})
-			return
-		}
+	base, cur := e.AllocationScale.Baseline, e.AllocationScale.Current
+	if !base.Known() && !cur.Known() {
+		return
 	}
+	t := fmt.Sprintf("Averages around the quantile, scaled by %s to sum to it", quantities(base, cur, ""))
+	if math.Abs(base.Or(1)-1) > 0.05 || math.Abs(cur.Or(1)-1) > 0.05 {
+		t += ": rough"
+	}
+	b.add(Para{Text: Text{dim(t + ".")}, Tight: true})
 }
 
 func part(v report.Num, whole float64) float64 {

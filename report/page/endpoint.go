@@ -31,6 +31,9 @@ func (b *builder) endpointRow(r *report.Report, e *report.Endpoint) {
 // rowName names an endpoint or one of its classes or shapes.
 func (b *builder) rowName(e *report.Endpoint) string {
 	t := b.endpoint(e.Service, e.Operation)
+	if e.Inner {
+		t += " · inner"
+	}
 	if e.Class != "" {
 		t += " · class " + b.name(e.Class)
 	}
@@ -242,8 +245,16 @@ func (b *builder) requests(e *report.Endpoint) {
 		t = append(t, plainf("; beside them %s", list(parts[n:]...)))
 	}
 	t = append(t, plain("."))
-	if x, ok := cur.EffectiveN.Get(); ok && int64(x) != cur.Sampled {
-		t = append(t, plainf(" They carry as much as %s unweighted ones.", count(report.Float(x))))
+	weighted := func(q *report.Requests) bool {
+		x, ok := q.EffectiveN.Get()
+		return ok && int64(x) != q.Sampled
+	}
+	if weighted(cur) || base != nil && weighted(base) {
+		var before report.Num
+		if base != nil {
+			before = base.EffectiveN
+		}
+		t = append(t, plainf(" They carry as much as %s unweighted ones.", quantities(before, cur.EffectiveN, "")))
 	}
 	b.add(Para{Text: t})
 

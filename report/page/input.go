@@ -52,7 +52,7 @@ func (b *builder) metrics(r *report.Report) {
 		if who := list(b.name(m.Service), opt(m.Instance != m.Service, b.name(m.Instance))); who != "" {
 			name += " of " + who
 		}
-		first := cell(name)
+		first := cell(name + opt(m.Type != "", ", "+b.name(string(m.Type))))
 		if odd := list(opt(m.Gaps > 0, plural(m.Gaps, "gap")), opt(m.Resets > 0, plural(m.Resets, "reset")), opt(m.Duplicates > 0, plural(m.Duplicates, "duplicate point"))); odd != "" {
 			first.Text = append(first.Text, b.note(odd))
 		}

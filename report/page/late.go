@@ -116,6 +116,13 @@ func (b *builder) fanOut(e *report.Endpoint) {
 		if f.Independent.Known() {
 			t = append(t, plainf(" (%s if they were independent; as %s independent ones)", share(f.Independent), quantity(f.NEff, "")))
 		}
+		if len(f.PSlow) > 0 {
+			var slow []string
+			for _, p := range f.PSlow[:min(len(f.PSlow), tableRows)] {
+				slow = append(slow, share(p))
+			}
+			t = append(t, plainf("; by branch %s%s", list(slow...), opt(len(f.PSlow) > tableRows, ", …")))
+		}
 		t = append(t, plain("."))
 		if len(f.Owners) > 0 {
 			var owners []string

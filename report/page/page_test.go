@@ -1,7 +1,9 @@
 package page
 
 import (
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -251,5 +253,86 @@ func TestOddReports(t *testing.T) {
 	}
 	if !found {
 		t.Error("no row for the target quantile p99.5")
+	}
+}
+
+// Nothing in a report is silent: each of its fields, changed, changes the page, but for those listed with the reason.
+func TestEveryFieldShows(t *testing.T) {
+	why := map[string][]string{
+		"read by programs": {".Schema", ".Endpoints.Structure.Nodes.Kind", ".Endpoints.Structure.Nodes.WaitedForHeld", ".Endpoints.Structure.Nodes.Baseline.P50Ms",
+			".Endpoints.Structure.Nodes.Baseline.MeanMs", ".Endpoints.Structure.Nodes.Current.MeanMs", ".Endpoints.Structure.Differences.Node"},
+		"shown only where it is not the rule":                 {".Run.Kept", ".Run.Population", ".Endpoints.Max.Needs"},
+		"~ stands instead of a change that is not detectable": {".Endpoints.P50.DeltaMs"},
+		"the window stands at the top":                        {".Endpoints.Arrivals.Baseline.SecondsSeen", ".Endpoints.Arrivals.Current.SecondsSeen"},
+		"of rows for classes and shapes":                      {".Endpoints.ShapeText"},
+		"shown for a single data set":                         {".Endpoints.Typical"},
+	}
+	silent := map[string]bool{}
+	for _, fields := range why {
+		for _, f := range fields {
+			silent[f] = true
+		}
+	}
+	r := reporttest.Mercury()
+	draw := func() string {
+		out, err := json.Marshal(Report(r, Options{Top: -1}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	before := draw()
+	shown := map[string]bool{} // by field, if any value of it shows
+	var walk func(at string, v reflect.Value)
+	try := func(at string, v reflect.Value, x reflect.Value) {
+		if shown[at] {
+			return
+		}
+		old := reflect.New(v.Type()).Elem()
+		old.Set(v)
+		v.Set(x)
+		shown[at] = draw() != before
+		v.Set(old)
+	}
+	walk = func(at string, v reflect.Value) {
+		if at == ".Endpoints.Typical" {
+			return
+		}
+		switch v.Type() {
+		case reflect.TypeFor[report.Num]():
+			try(at, v, reflect.ValueOf(report.Some(v.Interface().(report.Num).Or(0)*1.5+77)))
+			return
+		case reflect.TypeFor[report.NodeID]():
+			try(at, v, reflect.ValueOf(report.NodeID(3)))
+			return
+		}
+		switch v.Kind() {
+		case reflect.String:
+			try(at, v, reflect.ValueOf("zzz").Convert(v.Type()))
+		case reflect.Bool:
+			try(at, v, reflect.ValueOf(!v.Bool()))
+		case reflect.Int, reflect.Int64:
+			try(at, v, reflect.ValueOf(v.Int()+77).Convert(v.Type()))
+		case reflect.Float64:
+			try(at, v, reflect.ValueOf(v.Float()+77).Convert(v.Type()))
+		case reflect.Pointer:
+			if !v.IsNil() {
+				walk(at, v.Elem())
+			}
+		case reflect.Slice, reflect.Array:
+			for i := range min(v.Len(), 9) {
+				walk(at, v.Index(i))
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				walk(at+"."+v.Type().Field(i).Name, v.Field(i))
+			}
+		}
+	}
+	walk("", reflect.ValueOf(r).Elem())
+	for at, yes := range shown {
+		if yes == silent[at] {
+			t.Errorf("%s: shown = %v", at, yes)
+		}
 	}
 }

@@ -90,7 +90,30 @@ func (b *builder) structure(r *report.Report, e *report.Endpoint) {
 		t.Rows = append(t.Rows, more(n, "call", len(t.Columns)))
 	}
 	b.add(t, Para{Text: Text{dim(fmt.Sprintf("of %s: share of the time of %s requests. Durations are per call and without intervals.", name, name))}, Tight: true})
+	b.orders(e)
 	b.differences(e)
+}
+
+// orders lists which sibling ends before which begins, with what speaks for it. Siblings without an order between
+// them ran side by side.
+func (b *builder) orders(e *report.Endpoint) {
+	edges := e.Structure.Edges
+	if len(edges) == 0 {
+		return
+	}
+	var values []report.Num
+	for _, x := range edges {
+		values = append(values, x.GapP50Ms)
+	}
+	s := scaleOf(0, values...)
+	t := Table{Columns: []Column{{Head: "ends first", Shrink: true}, {Head: "then begins", Shrink: true}, {Head: "held in", Right: true}, {Head: "refuted in", Right: true}, {Head: "gap p50, " + s.unit, Right: true}}}
+	for _, x := range edges[:min(len(edges), tableRows)] {
+		t.Rows = append(t.Rows, Row{Cells: []Cell{cell(b.node(e, x.From)), cell(b.node(e, x.To)), cell(count(x.Held)), cell(count(x.Refuted)), b.num(s.num(x.GapP50Ms))}})
+	}
+	if n := len(edges) - tableRows; n > 0 {
+		t.Rows = append(t.Rows, more(n, "order", len(t.Columns)))
+	}
+	b.add(t)
 }
 
 // how says what a node means and what happens in time; the two are independent.
