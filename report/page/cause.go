@@ -64,7 +64,11 @@ func (b *builder) causes(r *report.Report, e *report.Endpoint) {
 		b.para(dim(fmt.Sprintf("… %d more causes not shown.", n)))
 	}
 	if x, ok := e.ReplayInexact.Get(); ok {
-		b.add(Para{Text: Text{dim(fmt.Sprintf("What a cause explains is found by replay; a replay of nothing misses %s of the requests by a nanosecond or more.", percent(x)))}})
+		how := "returns every request to the nanosecond"
+		if x > 0 {
+			how = fmt.Sprintf("misses %s of the requests by a nanosecond or more", percent(x))
+		}
+		b.para(dim(fmt.Sprintf("What a cause explains is found by replay; a replay of nothing %s.", how)))
 	}
 	if u := e.Unexplained; u != nil {
 		b.para(strong("Unexplained"), plainf(": %s.", b.sign(change(u.Ms, u.CIMs))), plain(" Causes name overlapping time: what they explain does not sum."))

@@ -312,14 +312,20 @@ func (b *builder) latency(r *report.Report, e *report.Endpoint) {
 			first.Text = append(first.Text, b.needs(r, e))
 		}
 		if x.name == "max" {
-			first.Text = append(first.Text, b.note("a maximum has no interval that closes"))
+			first.Text = append(first.Text, b.note("a maximum has no interval: no number of requests closes it"))
 		}
 		first.Text = append(first.Text, b.marks(q.Warnings)...)
 		row := Row{Cells: []Cell{first}}
-		if comparison {
-			row.Cells = append(row.Cells, b.num(s.num(q.BaselineMs)), b.dimNum(s.interval(q.BaselineCIMs, false)))
+		ci := func(v report.Interval, signed bool) Cell {
+			if x.name == "max" && !v.Closed() {
+				return Cell{} // the footnote says why
+			}
+			return b.dimNum(s.interval(v, signed))
 		}
-		row.Cells = append(row.Cells, b.num(s.num(q.CurrentMs)), b.dimNum(s.interval(q.CurrentCIMs, false)))
+		if comparison {
+			row.Cells = append(row.Cells, b.num(s.num(q.BaselineMs)), ci(q.BaselineCIMs, false))
+		}
+		row.Cells = append(row.Cells, b.num(s.num(q.CurrentMs)), ci(q.CurrentCIMs, false))
 		if comparison {
 			d := b.num(s.signed(q.DeltaMs, q.CIMs))
 			if q.CIMs.Excludes(0) {
@@ -328,7 +334,7 @@ func (b *builder) latency(r *report.Report, e *report.Endpoint) {
 					d.Text[0].Tone = Good
 				}
 			}
-			row.Cells = append(row.Cells, d, b.dimNum(s.interval(q.CIMs, true)))
+			row.Cells = append(row.Cells, d, ci(q.CIMs, true))
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -265,6 +265,7 @@ func TestEveryFieldShows(t *testing.T) {
 		"~ stands instead of a change that is not detectable": {".Endpoints.P50.DeltaMs"},
 		"the window stands at the top":                        {".Endpoints.Arrivals.Baseline.SecondsSeen", ".Endpoints.Arrivals.Current.SecondsSeen"},
 		"of rows for classes and shapes":                      {".Endpoints.ShapeText"},
+		"a maximum has no interval":                           {".Endpoints.Max.CIMs.Hi", ".Endpoints.Max.BaselineCIMs.Lo", ".Endpoints.Max.CurrentCIMs.Lo"},
 		"shown for a single data set":                         {".Endpoints.Typical"},
 	}
 	silent := map[string]bool{}

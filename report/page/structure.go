@@ -61,7 +61,7 @@ func (b *builder) structure(r *report.Report, e *report.Endpoint) {
 	if comparison {
 		t.Columns = append(t.Columns, Column{Head: "p99 before", Right: true})
 	}
-	t.Columns = append(t.Columns, Column{Head: "in", Right: true}, Column{Head: "waited for, how", Wrap: true})
+	t.Columns = append(t.Columns, Column{Head: "in", Right: true}, Column{Head: "how", Wrap: true})
 	depth := depths(s.Nodes)
 	for i := range s.Nodes[:min(len(s.Nodes), treeRows)] {
 		n := &s.Nodes[i]
@@ -89,7 +89,7 @@ func (b *builder) structure(r *report.Report, e *report.Endpoint) {
 	if n := len(s.Nodes) - treeRows; n > 0 {
 		t.Rows = append(t.Rows, more(n, "call", len(t.Columns)))
 	}
-	b.add(t, Para{Text: Text{dim(fmt.Sprintf("of %s: share of the time of %s requests. Durations are per call and without intervals.", name, name))}, Tight: true})
+	b.add(t, Para{Text: Text{dim(fmt.Sprintf("of %s: share of the time of %s requests. Durations are per call and without intervals. Calls are waited for unless said.", name, name))}, Tight: true})
 	b.orders(e)
 	b.differences(e)
 }
@@ -118,15 +118,13 @@ func (b *builder) orders(e *report.Endpoint) {
 
 // how says what a node means and what happens in time; the two are independent.
 func how(n *report.Node) string {
-	waited := "waited for"
+	waited := ""
 	switch {
+	case n.Parent < 0:
 	case !n.WaitedFor:
-		waited = fmt.Sprintf("not waited for (its parent ended first in %s)", count(n.WaitedForRefuted))
+		waited = fmt.Sprintf("not waited for: parent ended first in %s", count(n.WaitedForRefuted))
 	case n.Optional:
 		waited = "optional, and still waited for"
-	}
-	if n.Parent < 0 {
-		waited = ""
 	}
 	repeat := ""
 	switch n.Mode {
