@@ -73,7 +73,8 @@ func (b *builder) allocationChange(r *report.Report, e *report.Endpoint, rows []
 			d.Text = append(d.Text, b.note("no interval was computed"))
 		}
 		where := cell(b.place(&a))
-		if x, ok := a.PathSwitch.Get(); ok && x > 0 {
+		// What left the path stands beside what took its place; alone its sign would mislead.
+		if x, ok := a.PathSwitch.Get(); ok && x > 0 && s.round(a.DeltaMs.Or(0))*total.DeltaMs.Or(0) < 0 {
 			where.Text = append(where.Text, b.note(fmt.Sprintf("left or joined the critical path in %s of these requests", percent(x))))
 		}
 		where.Text = append(where.Text, b.marks(a.Warnings)...)

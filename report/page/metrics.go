@@ -9,6 +9,9 @@ import (
 	"github.com/tailscope/tailscope/report"
 )
 
+// groupRows bounds the groups that are shown beside endpoints; each takes a few lines.
+const groupRows = 8
+
 // A metricGroup is the series of one metric that differ in nothing but their instance.
 type metricGroup struct {
 	name, kind, unit, where string
@@ -23,8 +26,8 @@ type pooled struct {
 	sum, weight float64 // of means, by the number of values
 	min, max    report.Num
 	p50, p99    report.Interval
-	total       float64 // counts or increases
-	totals      bool
+	counts      float64
+	grew        float64 // increases
 	points      int64
 }
 
@@ -36,12 +39,8 @@ func (p *pooled) add(m *report.Metric) {
 	p.min, p.max = least(p.min, m.Min), greatest(p.max, m.Max)
 	p.p50 = report.Interval{Lo: least(p.p50.Lo, m.P50Lo), Hi: greatest(p.p50.Hi, m.P50Hi)}
 	p.p99 = report.Interval{Lo: least(p.p99.Lo, m.P99Lo), Hi: greatest(p.p99.Hi, m.P99Hi)}
-	for _, n := range []report.Num{m.Count, m.Increase} {
-		if x, ok := n.Get(); ok {
-			p.total, p.totals = p.total+x, true
-			break
-		}
-	}
+	p.counts += m.Count.Or(0)
+	p.grew += m.Increase.Or(0)
 	p.points += m.Points
 }
 
@@ -77,52 +76,53 @@ func (b *builder) metrics(r *report.Report) {
 	if comparison {
 		slices.SortStableFunc(groups, func(x, y *metricGroup) int { return cmp.Compare(y.change(), x.change()) })
 	}
-	rows := tableRows
+	rows := groupRows
 	if len(r.Endpoints) == 0 {
 		rows = metricRows
 	}
-	t := Table{Columns: []Column{{Head: "metric", Shrink: true}, {Head: "of", Shrink: true}, {Head: "mean", Right: true}, {Head: "min to max", Right: true, Under: true},
-		{Head: "p50 within", Right: true}, {Head: "p99 within", Right: true, Under: true}, {Head: "count, increase", Right: true}, {Head: "points", Right: true, Under: true}, {Head: "unit", Shrink: true}}}
+	t := Table{Columns: []Column{{Head: "metric", Shrink: true}, {Head: "of", Shrink: true, Under: true}, {}, {Head: "mean", Right: true}, {Head: "min to max", Right: true, Under: true},
+		{Head: "p50 within", Right: true}, {Head: "p99 within", Right: true, Under: true}, {Head: "count", Right: true}, {Head: "unit", Right: true, Under: true}}}
 	for _, g := range groups[:min(len(groups), rows)] {
 		first := cell(g.name + opt(g.kind != "", ", "+g.kind))
 		if odd := list(opt(g.oddities[0] > 0, plural(g.oddities[0], "gap")), opt(g.oddities[1] > 0, plural(g.oddities[1], "reset")), opt(g.oddities[2] > 0, plural(g.oddities[2], "duplicate point"))); odd != "" {
 			first.Text = append(first.Text, b.note(odd))
 		}
-		both := func(f func(*pooled) string) Cell {
-			now := f(&g.now)
-			if !comparison {
-				return b.num(now)
+		row := func(name, of Cell, side string, p *pooled) {
+			if p.points == 0 && p.weight == 0 {
+				return
 			}
-			before := f(&g.before)
-			switch {
-			case before == now:
-				return b.num(now)
-			case before == "":
-				before = "none"
-			case now == "":
-				now = "none"
-			}
-			return b.num(before + " → " + now)
+			t.Rows = append(t.Rows, Row{Cells: []Cell{name, of, cell(side), b.num(known(p.mean())), b.dimNum(within(report.Interval{Lo: p.min, Hi: p.max})),
+				b.num(within(p.p50)), b.num(within(p.p99)), cell(p.counted()), {Text: Text{dim(g.unit)}}}})
 		}
-		t.Rows = append(t.Rows, Row{Cells: []Cell{first, cell(list(g.where, opt(len(g.instances) > 1, plural(int64(len(g.instances)), "instance")))),
-			both(func(p *pooled) string { return known(p.mean()) }),
-			both(func(p *pooled) string { return within(report.Interval{Lo: p.min, Hi: p.max}) }),
-			both(func(p *pooled) string { return within(p.p50) }), both(func(p *pooled) string { return within(p.p99) }),
-			both(func(p *pooled) string {
-				if !p.totals {
-					return ""
-				}
-				return trimmed(p.total)
-			}),
-			both(func(p *pooled) string { return count(p.points) }), cell(g.unit)}})
+		of := Cell{Text: Text{dim(list(g.where, opt(len(g.instances) > 1, plural(int64(len(g.instances)), "instance"))))}}
+		if !comparison {
+			row(first, of, "", &g.now)
+			continue
+		}
+		row(first, of, "before", &g.before)
+		if g.before.points > 0 {
+			first, of = Cell{}, Cell{}
+		}
+		row(first, of, "now", &g.now)
 	}
 	if n := len(groups) - rows; n > 0 {
-		t.Rows = append(t.Rows, more(n, "group of series", len(t.Columns)))
+		t.Rows = append(t.Rows, more(n, "metric", len(t.Columns)))
 	}
 	b.add(t)
 	if comparison {
-		b.add(Para{Text: Text{dim("before → now where they differ; the largest relative change of the mean first; instances together.")}, Tight: true})
+		b.add(Para{Text: Text{dim("The largest relative change of the mean first; instances together.")}, Tight: true})
 	}
+}
+
+// counted is the number of values, else how much a sum grew, else the number of points.
+func (p *pooled) counted() string {
+	switch {
+	case p.counts > 0:
+		return trimmed(p.counts)
+	case p.grew != 0:
+		return "+" + trimmed(p.grew)
+	}
+	return plural(p.points, "point")
 }
 
 // groups are the series without their instances, in the order of the report.
