@@ -207,6 +207,14 @@ func (s *Sample) Quantile(q float64) float64 {
 	return s.x[s.place(q)]
 }
 
+// Rank is the weighted share of requests that took x or less; 0 without requests.
+func (s *Sample) Rank(x float64) float64 {
+	if len(s.x) == 0 {
+		return 0
+	}
+	return s.cum[s.above(x)] / s.Weight()
+}
+
 // slack makes 0.07·100 not exceed 7: the relative error that a sum of weights or a product may carry.
 const slack = 1e-12
 
