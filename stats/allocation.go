@@ -127,7 +127,8 @@ func (s *Sample) factor(q, level float64) float64 {
 	plan := s.plan()
 	f := 1.0
 	if plan.timed {
-		f = inflation(s.lag(q), 1/float64(plan.n))
+		inverse := 1 / float64(plan.n)
+		f = inflation(s.lag(q)+intervalSafety*math.Sqrt(inverse), inverse)
 	}
 	tail := (1 + level) / 2
 	return studentT(tail, max(float64(plan.n-1), 1)) / normal(tail) * math.Sqrt(f)

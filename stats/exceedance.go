@@ -214,10 +214,10 @@ func leastFisher(c counted) float64 {
 	return min(h.twoSided(h.lo), h.twoSided(h.lo+len(h.p)-1))
 }
 
-// safety is the share of its standard error, √(1/2B), by which the tests take the correlation between blocks to be
+// testSafety is the share of its standard error, √(1/2B), by which the tests take the correlation between blocks to be
 // higher than it was seen. Without it every fourth run of 50 unchanged endpoints has a regression in windows of 4 τ;
 // with it every seventh. It costs a rise of the tail alone some 6 % of its power.
-const safety = 0.35
+const testSafety = 0.35
 
 // timeTests raises the raw p of each member to the largest of the block tests, over all widths that leave
 // minBlocks blocks on both sides.
@@ -238,7 +238,7 @@ func (p *Pair) timeTests(ms []Member, tables []counted) {
 		for i := range ms {
 			v0, rho0 := b0.variance(i)
 			v1, rho1 := b1.variance(i)
-			f := inflation((rho0+rho1)/2+safety*math.Sqrt(inverse/2), inverse)
+			f := inflation((rho0+rho1)/2+testSafety*math.Sqrt(inverse/2), inverse)
 			v := max(f*(v0+v1), tables[i].variance)
 			d := max(2, float64(b0.n+b1.n-2)/f)
 			raw := 1.0

@@ -226,6 +226,20 @@ func (s *Sample) place(q float64) int {
 	return min(i, n-1)
 }
 
+// between is the latency at the rank u, interpolated between the middles of the ranks that requests occupy.
+func (s *Sample) between(u float64) float64 {
+	target := u * s.Weight()
+	middle := func(i int) float64 { return s.cum[i] + s.w[i]/2 }
+	i := sort.Search(len(s.x), func(i int) bool { return middle(i) >= target })
+	switch i {
+	case 0:
+		return s.x[0]
+	case len(s.x):
+		return s.x[i-1]
+	}
+	return s.x[i-1] + (s.x[i]-s.x[i-1])*(target-middle(i-1))/(middle(i)-middle(i-1))
+}
+
 // above is the place of the first request whose latency is above x.
 func (s *Sample) above(x float64) int {
 	return sort.Search(len(s.x), func(i int) bool { return s.x[i] > x })

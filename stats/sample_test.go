@@ -77,3 +77,11 @@ func TestRank(t *testing.T) {
 		near(t, "rank", s.Rank(x), want, 1e-15)
 	}
 }
+
+func TestBetweenRanks(t *testing.T) {
+	// Middles of the ranks of three are ⅙, ½ and ⅚.
+	s := sample(t, Requests{Latency: []int64{10, 20, 40}})
+	for u, want := range map[float64]float64{0: 10, 0.1: 10, 0.5: 20, 1.0 / 3: 15, 2.0 / 3: 30, 0.9: 40, 1: 40} {
+		near(t, "between", s.between(u), want, 1e-9)
+	}
+}
