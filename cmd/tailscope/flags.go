@@ -176,19 +176,10 @@ func (f *analyzeFlags) runs(args []string, o *analysis.Options) error {
 	case len(f.current) > 0 && len(f.baseline) == 0:
 		return &usageError{"--current without --baseline: there is nothing to compare it with", "give --baseline PATH too, or one data set without flags: tailscope analyze PATH"}
 	case len(args)+len(f.baseline) == 0:
-		return &usageError{"no input", "tailscope analyze --baseline PATH --current PATH, or tailscope analyze PATH; PATH is a file, a directory, a glob or - (" + ingest.Accepted + ")"}
+		return &usageError{"no input", "tailscope analyze --baseline PATH --current PATH, or tailscope analyze PATH; " + accepted}
 	}
-	stdin := 0
-	for _, p := range append(append(append([]string{}, args...), f.baseline...), f.current...) {
-		if p == "-" {
-			stdin++
-		}
-		if p == "" {
-			return &usageError{"a path is empty", "is a variable of the shell not set?"}
-		}
-	}
-	if stdin > 1 {
-		return &usageError{"standard input (-) is named twice and can be read once", "save one of the two to a file"}
+	if err := checkPaths(append(append(append([]string{}, args...), f.baseline...), f.current...)); err != nil {
+		return err
 	}
 	if len(args) > 0 {
 		o.Current = [][]string{args}
@@ -199,6 +190,28 @@ func (f *analyzeFlags) runs(args []string, o *analysis.Options) error {
 	}
 	for _, p := range f.current {
 		o.Current = append(o.Current, []string{p})
+	}
+	return nil
+}
+
+const accepted = "PATH is a file, a directory, a glob or - (" + ingest.Accepted + ")"
+
+// checkPaths tells what is wrong with paths before any is opened.
+func checkPaths(paths []string) error {
+	if len(paths) == 0 {
+		return &usageError{"no input", "name a PATH; " + accepted}
+	}
+	stdin := 0
+	for _, p := range paths {
+		if p == "-" {
+			stdin++
+		}
+		if p == "" {
+			return &usageError{"a path is empty", "is a variable of the shell not set?"}
+		}
+	}
+	if stdin > 1 {
+		return &usageError{"standard input (-) is named twice and can be read once", "save one of the two to a file"}
 	}
 	return nil
 }
