@@ -26,7 +26,7 @@ func Run(ctx context.Context, o *Options) (*report.Report, error) {
 
 // Analyze returns the report on what was loaded, which is used up.
 func Analyze(l *Loaded, o *Options) (*report.Report, error) {
-	a := &analyzer{o: o, opt: o.stats(), reading: summary.Read(l.Sides[summary.Baseline], l.Sides[summary.Current], o.Inner)}
+	a := &analyzer{o: o, opt: o.stats(), reading: summary.Read(l.Sides[summary.Baseline], l.Sides[summary.Current], o.reading())}
 	rep := &report.Report{
 		Run: report.Run{
 			Version: o.Version, Kept: report.KeptAll, Quantile: report.Float(o.Quantile), Alpha: report.Float(o.Alpha), Population: o.Population.String(),

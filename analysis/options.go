@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/tailscope/tailscope/config"
+	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/stats"
+	"github.com/tailscope/tailscope/summary"
 )
 
 // Options are what a user asks for. New gives the defaults.
@@ -67,4 +69,12 @@ func (o *Options) stats() stats.Options {
 	s.Quantile, s.Alpha = o.Quantile, o.Alpha
 	s.MinNS, s.MinShare = float64(o.MinEffect), o.MinEffectShare
 	return s
+}
+
+func (o *Options) reading() summary.Options {
+	var own []config.Metric
+	if o.Config != nil {
+		own = o.Config.Metrics
+	}
+	return summary.Options{Inner: o.Inner, Names: metric.NewNames(own)}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/ingest"
+	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
@@ -46,7 +47,7 @@ func Trace(ctx context.Context, o *Options, id string) (*report.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	reading := summary.Read(nil, []*summary.Summary{s}, false)
+	reading := summary.Read(nil, []*summary.Summary{s}, o.reading())
 	t := &tracer{
 		store:   store,
 		reading: reading,
@@ -189,6 +190,13 @@ func (t *tracer) evidence(c *summary.Calibration, r *graph.Record, p summary.Par
 			if res := r.Waits[p.Wait].Resource; res != 0 {
 				text += " of " + t.reading.Dict.String(res)
 			}
+		} else if o := owner(c, r, p); o != nil {
+			text = string(o.Owner)
+			for _, test := range o.Tests {
+				if test.Decided {
+					text += " by " + test.Name + ": " + test.Statement
+				}
+			}
 		}
 	case summary.Network, summary.Untraced:
 		if call.Paired() {
@@ -218,6 +226,17 @@ func (t *tracer) evidence(c *summary.Calibration, r *graph.Record, p summary.Par
 		text += "on the path as inferred from timing: too few requests show whether it was waited for"
 	}
 	return text
+}
+
+// owner is the verdict on the wait of a part.
+func owner(c *summary.Calibration, r *graph.Record, p summary.Part) *queuewait.Verdict {
+	if p.Client && r.Calls[p.Call].Paired() {
+		return c.Owners.Of(&r.Calls[p.Call], queuewait.Between)
+	}
+	if p.Next >= 0 {
+		return c.Owners.Of(&r.Calls[p.Next], queuewait.Lead)
+	}
+	return nil
 }
 
 // shifts finds what places each span on the entry's clock.

@@ -145,11 +145,7 @@ func NewFloors(folds ...*Fold) *Floors {
 	}
 	fl := &Floors{map[graph.SlotID]Floor{}}
 	for slot, g := range merged {
-		floor := Floor{g.Min, g.Sketch.N()}
-		if floor.N >= minFloor {
-			floor.NS = max(floor.NS, int64(g.Sketch.Quantile(floorQuantile)))
-		}
-		fl.floors[slot] = floor
+		fl.floors[slot] = g.floor()
 	}
 	return fl
 }

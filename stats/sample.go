@@ -80,9 +80,8 @@ func NewSample(r Requests) (*Sample, error) {
 		if r.Weight != nil && !(r.Weight[i] > 0 && r.Weight[i] <= 1e15) {
 			return nil, fmt.Errorf("stats: weight %v of request %d is outside 0..1e15", r.Weight[i], i)
 		}
-		s.order[i] = int32(i)
 	}
-	slices.SortFunc(s.order, func(a, b int32) int { return r.compare(a, b) })
+	r.sort(s.order)
 	for i, j := range s.order {
 		s.x[i], s.w[i] = float64(r.Latency[j]), 1
 		if r.Weight != nil {
@@ -106,31 +105,54 @@ func NewSample(r Requests) (*Sample, error) {
 	return s, nil
 }
 
-func (r *Requests) compare(a, b int32) int {
-	if c := cmp.Compare(r.Latency[a], r.Latency[b]); c != 0 {
-		return c
+// sort puts the places of the requests into canonical order: by latency first, which nearly always decides, then
+// among equal latencies by the rest.
+func (r *Requests) sort(order []int32) {
+	type request struct {
+		latency int64
+		place   int32
 	}
+	requests := make([]request, len(order))
+	for i, x := range r.Latency {
+		requests[i] = request{x, int32(i)}
+	}
+	slices.SortFunc(requests, func(a, b request) int {
+		if a.latency != b.latency {
+			return cmp.Compare(a.latency, b.latency)
+		}
+		return cmp.Compare(a.place, b.place)
+	})
+	for i, q := range requests {
+		order[i] = q.place
+	}
+	for i := 0; i < len(order); {
+		tie := i + 1
+		for tie < len(order) && requests[tie].latency == requests[i].latency {
+			tie++
+		}
+		if tie > i+1 {
+			slices.SortFunc(order[i:tie], r.compareTied)
+		}
+		i = tie
+	}
+}
+
+// compareTied orders requests of equal latency.
+func (r *Requests) compareTied(a, b int32) int {
+	c := 0
 	if r.Weight != nil {
-		if c := cmp.Compare(r.Weight[a], r.Weight[b]); c != 0 {
-			return c
-		}
+		c = cmp.Compare(r.Weight[a], r.Weight[b])
 	}
-	if r.Second != nil {
-		if c := cmp.Compare(r.Second[a], r.Second[b]); c != 0 {
-			return c
-		}
+	if c == 0 && r.Second != nil {
+		c = cmp.Compare(r.Second[a], r.Second[b])
 	}
-	if r.Run != nil {
-		if c := cmp.Compare(r.Run[a], r.Run[b]); c != 0 {
-			return c
-		}
+	if c == 0 && r.Run != nil {
+		c = cmp.Compare(r.Run[a], r.Run[b])
 	}
-	if r.Key != nil {
-		if c := cmp.Compare(r.Key[a], r.Key[b]); c != 0 {
-			return c
-		}
+	if c == 0 && r.Key != nil {
+		c = cmp.Compare(r.Key[a], r.Key[b])
 	}
-	return cmp.Compare(a, b)
+	return cmp.Or(c, cmp.Compare(a, b))
 }
 
 // setRuns numbers the runs that have requests 0, 1, … in ascending order; a run without requests is no run.

@@ -27,7 +27,7 @@ func summarize(spans []tracetest.RandomSpan) *Summary {
 }
 
 func calibrate(s *Summary) *Calibration {
-	return &Calibration{s.Dict, graph.NewVerdicts(s.Dict, s.Graph, graph.SolveClocks(s.Dict, s.Graph)), queuewait.NewFloors(s.Queues)}
+	return &Calibration{s.Dict, graph.NewVerdicts(s.Dict, s.Graph, graph.SolveClocks(s.Dict, s.Graph)), queuewait.NewFloors(s.Queues), nil}
 }
 
 // half is the spans whose trace falls into part k of n.
@@ -172,6 +172,27 @@ func FuzzDecode(f *testing.F) {
 			l := NewLedger(calibrate(s))
 			for _, r := range s.Records {
 				l.Charge(r)
+			}
+		}
+	})
+}
+
+// Third law: a replay of nothing gives back every latency.
+func TestReplayOfNothing(t *testing.T) {
+	eachSeed(t, func(t *testing.T, _ *rand.Rand, spans []tracetest.RandomSpan) {
+		s := summarize(spans)
+		c := calibrate(s)
+		w := &graph.Walker{Dict: c.Dict, Verdicts: c.Verdicts}
+		var e graph.Evaluator
+		for _, r := range s.Records {
+			p := w.Plan(r, nil)
+			for i := range p.Steps {
+				if p.Steps[i].NS < 0 && p.Steps[i].Leave {
+					t.Fatalf("trace %s: a rest of %d ns", r.TraceID, p.Steps[i].NS)
+				}
+			}
+			if got := e.Latency(p, p.Values(nil), nil); got != r.Duration() {
+				t.Fatalf("trace %s: replayed %d ns of %d", r.TraceID, got, r.Duration())
 			}
 		}
 	})

@@ -28,6 +28,7 @@ type Calibration struct {
 	Dict     *graph.Dict
 	Verdicts *graph.Verdicts   // of the set, with the clocks of all sets
 	Floors   *queuewait.Floors // of all sets
+	Owners   *queuewait.Owners // of all sets; nil: nobody's
 }
 
 // A Part is a stretch of a request charged to one slot and kind. Times are ns
@@ -71,7 +72,7 @@ func (l *Ledger) Charge(r *graph.Record) []Part {
 		switch s.Kind {
 		case graph.Own:
 			p.Kind = Service
-			l.add(p)
+			l.own(r, p)
 		case graph.Waiting:
 			p.Kind = Wait
 			l.add(p)
@@ -91,6 +92,38 @@ func (l *Ledger) Charge(r *graph.Record) []Part {
 	return l.parts
 }
 
+// own charges a half's own time. What stands before a call and exceeds the
+// usual is a wait of that call, if a queue owns it.
+func (l *Ledger) own(r *graph.Record, p Part) {
+	if p.Next >= 0 {
+		next := &r.Calls[p.Next]
+		if o := l.Calibration.Owners.Of(next, queuewait.Lead); o.Claimed() {
+			floor, _ := l.Calibration.Owners.Leads.Of(next.Slot)
+			if at := p.Start + floor.NS; at < p.End {
+				wait := p
+				p.End, p.Next = at, -1
+				wait.Start, wait.Kind, wait.Slot = at, Wait, next.Slot
+				l.add(p)
+				l.add(wait)
+				return
+			}
+		}
+	}
+	l.add(p)
+}
+
+// beyond is the kind of what exceeds an edge's floor.
+func (l *Ledger) beyond(c *graph.Call) Kind {
+	o := l.Calibration.Owners.Of(c, queuewait.Between)
+	switch {
+	case o.Claimed():
+		return Wait
+	case o != nil && o.Owner == queuewait.Network:
+		return Network
+	}
+	return Untraced
+}
+
 // gap splits a stretch between client and server span into network, up to the
 // edge's floor, and what is beyond it. The floor is for both ways together:
 // the way back is network first, since nobody queues for a reply, and the way
@@ -108,9 +141,9 @@ func (l *Ledger) gap(c *graph.Call, kind graph.SegmentKind, p Part) {
 	}
 	network = min(network, p.End-p.Start)
 	if kind == graph.GapBefore {
-		l.split(p, p.End-network, Untraced, Network)
+		l.split(p, p.End-network, l.beyond(c), Network)
 	} else {
-		l.split(p, p.Start+network, Network, Untraced)
+		l.split(p, p.Start+network, Network, l.beyond(c))
 	}
 }
 

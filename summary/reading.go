@@ -27,6 +27,7 @@ type Set struct {
 	Graph       *graph.Fold
 	Queues      *queuewait.Fold
 	Metrics     *metric.Fold
+	Pools       []metric.PoolView
 	Counts      Counts
 }
 
@@ -54,13 +55,18 @@ type Request struct {
 	Set *Set
 }
 
+// Options say how to read.
+type Options struct {
+	Inner bool          // also the endpoints that other services call
+	Names *metric.Names // what metrics mean; nil: the known names
+}
+
 // Comparison reports whether there are two sides.
 func (r *Reading) Comparison() bool { return r.Sets[Baseline] != nil }
 
 // Read joins the runs of both sides for reading. The summaries are used up. base
-// is empty for a single data set. inner asks for the endpoints that other
-// services call.
-func Read(base, cur []*Summary, inner bool) *Reading {
+// is empty for a single data set.
+func Read(base, cur []*Summary, o Options) *Reading {
 	all := New()
 	sides := [2][]*Summary{base, cur}
 	r := &Reading{}
@@ -117,12 +123,43 @@ func Read(base, cur []*Summary, inner bool) *Reading {
 	floors := queuewait.NewFloors(queues...)
 	for _, set := range r.Sets {
 		if set != nil {
-			set.Calibration = &Calibration{dict, graph.NewVerdicts(dict, set.Graph, solved), floors}
+			set.Calibration = &Calibration{Dict: dict, Verdicts: graph.NewVerdicts(dict, set.Graph, solved), Floors: floors}
 			set.dwell()
 		}
 	}
-	r.endpoints(inner)
+	r.owners(floors, o.Names)
+	r.endpoints(o.Inner)
 	return r
+}
+
+// owners asks whose queue waits are in.
+func (r *Reading) owners(floors *queuewait.Floors, names *metric.Names) {
+	if names == nil {
+		names = metric.NewNames(nil)
+	}
+	var data [2]*queuewait.Data
+	for i, set := range r.Sets {
+		if set != nil {
+			set.Pools = set.Metrics.Pools(metric.Window{}, names)
+			data[i] = &queuewait.Data{Dict: r.Dict, Records: set.Records, Verdicts: set.Calibration.Verdicts, Pools: set.Pools, Sampled: set.Sampled()}
+		}
+	}
+	owners := queuewait.NewOwners(data, floors)
+	for _, set := range r.Sets {
+		if set != nil {
+			set.Calibration.Owners = owners
+		}
+	}
+}
+
+// Sampled reports whether the kept requests are less than half of those that
+// there were: what needs all calls of an instance cannot be told then.
+func (s *Set) Sampled() bool {
+	var w int64
+	for _, r := range s.Records {
+		w += r.Weight
+	}
+	return w > 2*graph.OneRequest*int64(len(s.Records))
 }
 
 // dwell gives consumers that link to their producers the time since.

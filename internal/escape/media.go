@@ -18,42 +18,32 @@ func Markdown(s string) string {
 	var b strings.Builder
 	b.Grow(len(s) + 16)
 	for i := 0; i < len(s); i++ {
-		switch c := s[i]; c {
-		case '\\', '`', '*', '[', ']', '|', '#', '~', '$':
+		c := s[i]
+		starts := strings.Trim(s[:i], " ") == ""
+		ends := i+1 == len(s) || s[i+1] == ' '
+		escaped := false
+		switch c {
+		case '\\', '`', '*', '[', ']', '|', '#', '$':
+			escaped = true
+		case '_':
+			escaped = !between(s, i)
+		case '~': // strikes through only beside a word
+			escaped = !ends || i > 0 && s[i-1] != ' '
+		case '.', ')': // an ordered list
+			escaped = i > 0 && ends && strings.Trim(s[:i], "0123456789") == ""
+		case '-', '+': // a list, a rule, the underline of a heading
+			escaped = starts && (ends || s[i+1] == c)
+		case '=', '>': // an underline, a quote
+			escaped = starts
+		}
+		switch {
+		case escaped:
 			b.WriteByte('\\')
 			b.WriteByte(c)
-		case '<', '&', '@': // entities: HTML must not begin even in a reader that knows no backslashes
+		case c == '<', c == '&', c == '@', // entities: HTML must not begin even for a reader that knows no backslashes
+			c == ':' && !ends && i > 0 && letter(s[i-1]),             // a scheme
+			c == '.' && i >= 3 && strings.EqualFold(s[i-3:i], "www"): // a bare host
 			fmt.Fprintf(&b, "&#%d;", c)
-		case '_':
-			if !between(s, i) {
-				b.WriteByte('\\')
-			}
-			b.WriteByte(c)
-		case ':': // of a bare URL; other schemes make no link without brackets
-			if rest := s[i:]; len(rest) > 1 && rest[1] != ' ' {
-				b.WriteString("&#58;")
-				continue
-			}
-			b.WriteByte(c)
-		case '.':
-			if i >= 3 && strings.EqualFold(s[i-3:i], "www") {
-				b.WriteString("&#46;")
-				continue
-			}
-			if i > 0 && strings.Trim(s[:i], "0123456789") == "" { // an ordered list
-				b.WriteByte('\\')
-			}
-			b.WriteByte(c)
-		case ')':
-			if i > 0 && strings.Trim(s[:i], "0123456789") == "" {
-				b.WriteByte('\\')
-			}
-			b.WriteByte(c)
-		case '-', '+', '=', '>':
-			if strings.Trim(s[:i], " ") == "" { // list, quote, rule, underline of a heading
-				b.WriteByte('\\')
-			}
-			b.WriteByte(c)
 		default:
 			b.WriteByte(c)
 		}
@@ -61,17 +51,20 @@ func Markdown(s string) string {
 	return b.String()
 }
 
+func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
 // between reports whether the byte at i stands inside a word, where an underscore makes no emphasis.
 func between(s string, i int) bool {
-	word := func(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+	word := func(c byte) bool { return c >= '0' && c <= '9' || letter(c) }
 	return i > 0 && i+1 < len(s) && word(s[i-1]) && word(s[i+1])
 }
 
-// DOT returns s as a quoted DOT string, quotes included. Backslashes are doubled, so that \n, \N and \G of the data
-// are text; the string is never an HTML-like label.
-func DOT(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(Terminal(s)) + `"`
-}
+// DOT returns s as a quoted DOT string for a label, quotes included. Backslashes are doubled, so that \n, \N and \G
+// of the data are text, and & is an entity, because Graphviz reads entities in labels; the string is never an
+// HTML-like label.
+func DOT(s string) string { return `"` + dot.Replace(Terminal(s)) + `"` }
+
+var dot = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "&", "&amp;")
 
 // Mermaid returns s as a quoted Mermaid label, quotes included. ASCII punctuation with a meaning in Mermaid, in its
 // Markdown strings or in HTML becomes #NN; codes.

@@ -52,7 +52,7 @@ func (b *builder) allocationChange(r *report.Report, e *report.Endpoint, rows []
 	s := scaleOf(0, append(values, total.BaselineMs, total.CurrentMs)...)
 	name := quantileName(q)
 	b.heading(3, plainf("Where the time of %s requests goes, %s", name, s.unit))
-	t := Table{Columns: []Column{{Head: "where", Shrink: true}, {Head: "kind"}, {Head: "baseline", Right: true}, {Head: "current", Right: true}, {Head: "change", Right: true}, {Head: b.confidence(r), Right: true, Under: true}, {Head: "█ both ▓ grew ░ shrank", Bar: true}}}
+	t := Table{Columns: []Column{{Head: "where", Shrink: true}, {Head: "kind"}, {Head: "baseline", Right: true}, {Head: "current", Right: true}, {Head: "change", Right: true}, {Head: b.confidence(r), Right: true, Under: true}, {Bar: true}}}
 	sum := ledger{s: s}
 	shown := min(len(rows), tableRows)
 	if len(rows) == tableRows+1 {
@@ -95,7 +95,7 @@ func (b *builder) allocationChange(r *report.Report, e *report.Endpoint, rows []
 		t.Rows = append(t.Rows, Row{Rest: true, Cells: []Cell{cell(row.name), {}, cell(row.base), cell(row.cur), cell(row.delta), {}, {}}})
 	}
 	t.Rows = append(t.Rows, Row{Total: true, Cells: []Cell{cell(name), {}, b.num(s.num(base)), b.num(s.num(cur)), b.num(plusOr(s, delta)), b.dimNum(s.interval(total.CIMs, true)), {}}})
-	b.add(t)
+	b.add(t, BarLegend{"on both sides", "grew", "shrank"})
 	b.scaleNote(e)
 }
 
@@ -133,11 +133,7 @@ func (b *builder) allocationSingle(e *report.Endpoint, rows []report.Allocation,
 	if compare {
 		t.Columns = append(t.Columns, Column{Head: "typical", Right: true})
 	}
-	legend := ""
-	if compare {
-		legend = "█ both ▓ more ░ less"
-	}
-	t.Columns = append(t.Columns, Column{Head: name, Right: true}, Column{Head: "share", Right: true}, Column{Head: legend, Bar: true})
+	t.Columns = append(t.Columns, Column{Head: name, Right: true}, Column{Head: "share", Right: true}, Column{Bar: true})
 	sum := ledger{s: s}
 	whole := total.CurrentMs.Or(0)
 	add := func(where Cell, kind string, typ, cur report.Num, flag func(*Row)) {
@@ -202,8 +198,9 @@ func (b *builder) allocationSingle(e *report.Endpoint, rows []report.Allocation,
 	t.Rows = append(t.Rows, Row{Total: true, Cells: append(cells, b.num(s.num(cur)), cell("100 %"), Cell{})})
 	b.add(t)
 	if compare {
-		b.add(Para{Text: Text{dim("typical: the same for the median request. Intervals: not computed for parts of one data set.")}, Tight: true})
+		b.add(BarLegend{"as in the typical (median) request", "more", "less"})
 	}
+	b.add(Para{Text: Text{dim("Parts of one data set have no intervals.")}, Tight: true})
 	b.scaleNote(e)
 }
 

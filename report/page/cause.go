@@ -11,27 +11,11 @@ func (b *builder) explains(h *report.Hypothesis, v *report.Quantile) string {
 	if !h.ExplainsMs.Known() {
 		return "how much it explains is not computable"
 	}
-	t := fmt.Sprintf("explains %s%s", dur(h.ExplainsMs), signedInterval(h.ExplainsMs, h.CIMs))
+	t := "explains " + estimate(h.ExplainsMs, h.CIMs, true)
 	if d, ok := v.DeltaMs.Get(); ok {
 		t += " of " + proseScale(v.DeltaMs).plus(d) + " " + proseScale(v.DeltaMs).unit
 	}
 	return b.sign(t)
-}
-
-// signedInterval is " [lo, hi]" in the unit in which dur shows v, or why there is none.
-func signedInterval(v report.Num, ci report.Interval) string {
-	if ci.IsZero() {
-		return " (no interval)"
-	}
-	s := proseScale(v, ci.Lo, ci.Hi)
-	lo, hi := "−∞", "∞"
-	if x, ok := ci.Lo.Get(); ok {
-		lo = s.of(x)
-	}
-	if x, ok := ci.Hi.Get(); ok {
-		hi = s.of(x)
-	}
-	return fmt.Sprintf(" [%s, %s %s]", lo, hi, s.unit)
 }
 
 // causes lays out the ranked hypotheses: what each explains, what speaks for and against it, and what would tell it
@@ -80,7 +64,7 @@ func (b *builder) causes(r *report.Report, e *report.Endpoint) {
 		b.para(dim(fmt.Sprintf("… %d more causes not shown.", n)))
 	}
 	if u := e.Unexplained; u != nil {
-		b.para(strong("Unexplained"), plainf(b.sign(": %s%s."), dur(u.Ms), signedInterval(u.Ms, u.CIMs)), plain(" Causes name overlapping time: what they explain does not sum."))
+		b.para(strong("Unexplained"), plainf(": %s.", b.sign(change(u.Ms, u.CIMs))), plain(" Causes name overlapping time: what they explain does not sum."))
 	}
 }
 

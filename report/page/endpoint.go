@@ -14,6 +14,7 @@ func (b *builder) endpointRow(r *report.Report, e *report.Endpoint) {
 	b.verdict(r, e)
 	b.requests(e)
 	b.latency(r, e)
+	b.parts(r, e)
 	b.allocation(r, e)
 	b.causes(r, e)
 	b.actions(e)
@@ -72,7 +73,7 @@ func (b *builder) verdict(r *report.Report, e *report.Endpoint) {
 	t := Text{verdictRun(e.Verdict), plain(" · ")}
 	switch {
 	case !r.Comparison():
-		t = append(t, plain(b.sign(fmt.Sprintf("%s is %s%s.", name, dur(v.CurrentMs), oneInterval(v.CurrentCIMs)))))
+		t = append(t, plain(b.sign(fmt.Sprintf("%s is %s.", name, estimate(v.CurrentMs, v.CurrentCIMs, false)))))
 		if v.Needs > 0 {
 			t = append(t, b.needs(v.Needs, name, e))
 		}
@@ -134,9 +135,9 @@ func (b *builder) basis(r *report.Report, s *report.Basis) string {
 		if k[1] > 0 {
 			p = percent(float64(k[0] / k[1]))
 		}
-		return fmt.Sprintf("%s of %s (%s)", count(k[0]), count(k[1]), p)
+		return fmt.Sprintf("%s of %s requests (%s)", count(k[0]), count(k[1]), p)
 	}
-	fmt.Fprintf(&t, "Basis: %s of requests took longer than %s before, %s now; %s (%s at %s", part(s.Baseline), dur(s.ThresholdMs), part(s.Current), pValue(s.PValue), s.Test, quantileName(s.Quantile))
+	fmt.Fprintf(&t, "Basis: %s took longer than %s before, %s now; %s (%s at %s", part(s.Baseline), dur(s.ThresholdMs), part(s.Current), pValue(s.PValue), s.Test, quantileName(s.Quantile))
 	if s.Method != "" {
 		t.WriteString(", " + b.prose(s.Method))
 	}
@@ -149,15 +150,6 @@ func (b *builder) basis(r *report.Report, s *report.Basis) string {
 		fmt.Fprintf(&t, " Excluded (one-sided 95 %%): a rise of %s by more than %s.", at, dur(s.ExcludedMs))
 	}
 	return t.String()
-}
-
-// oneInterval is " [lo, hi]" of a side in prose, or why there is none.
-func oneInterval(v report.Interval) string {
-	if v.IsZero() {
-		return " (no interval)"
-	}
-	s := proseScale(v.Lo, v.Hi)
-	return " " + s.interval(v, false) + " " + s.unit
 }
 
 // needs is the footnote of an open interval.
@@ -270,7 +262,7 @@ func (b *builder) latency(r *report.Report, e *report.Endpoint) {
 	for _, x := range rows {
 		values = append(values, x.q.BaselineMs, x.q.CurrentMs)
 	}
-	s := scaleOf(e.P50.CurrentMs.Or(0), values...)
+	s := scaleOf(0, values...)
 	ci := b.confidence(r)
 	b.heading(3, plainf("Latency, %s", s.unit))
 	t := Table{}
@@ -281,6 +273,7 @@ func (b *builder) latency(r *report.Report, e *report.Endpoint) {
 	}
 	for _, x := range rows {
 		q := x.q
+		s.decimals = rowDecimals(s, q.BaselineMs, q.CurrentMs) // from µs to s in one table
 		first := Cell{Text: Text{plain(x.name)}}
 		target := x.name == quantileName(r.Run.Quantile)
 		if target {
@@ -311,6 +304,23 @@ func (b *builder) latency(r *report.Report, e *report.Endpoint) {
 		t.Rows = append(t.Rows, row)
 	}
 	b.add(t)
+}
+
+// rowDecimals gives a row of times three digits.
+func rowDecimals(s scale, values ...report.Num) int {
+	largest := 0.0
+	for _, v := range values {
+		largest = max(largest, v.Or(0)/s.ms)
+	}
+	switch {
+	case largest >= 100:
+		return 0
+	case largest >= 10:
+		return 1
+	case largest >= 1:
+		return 2
+	}
+	return 3
 }
 
 // parts is one row per class and shape of an endpoint.

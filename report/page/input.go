@@ -19,7 +19,7 @@ func (b *builder) metrics(r *report.Report) {
 	if comparison {
 		t.Columns = append(t.Columns, Column{Head: "set"})
 	}
-	t.Columns = append(t.Columns, Column{Head: "points", Right: true}, Column{Head: "mean", Right: true}, Column{Head: "min", Right: true}, Column{Head: "max", Right: true}, Column{Head: "p50", Right: true}, Column{Head: "p99", Right: true}, Column{Head: "count or increase", Right: true}, Column{Head: "unit", Shrink: true})
+	t.Columns = append(t.Columns, Column{Head: "points", Right: true}, Column{Head: "mean", Right: true}, Column{Head: "min to max", Right: true, Under: true}, Column{Head: "p50", Right: true}, Column{Head: "p99", Right: true, Under: true}, Column{Head: "count, increase", Right: true}, Column{Head: "unit", Shrink: true})
 	val := func(v report.Num) Cell {
 		if x, ok := v.Get(); ok {
 			return cell(trimmed(x))
@@ -64,7 +64,7 @@ func (b *builder) metrics(r *report.Report) {
 		if !n.Known() {
 			n = m.Increase
 		}
-		row.Cells = append(row.Cells, cell(count(m.Points)), val(m.Mean), val(m.Min), val(m.Max), between(m.P50Lo, m.P50Hi), between(m.P99Lo, m.P99Hi), val(n), cell(b.name(m.Unit)))
+		row.Cells = append(row.Cells, cell(count(m.Points)), val(m.Mean), between(m.Min, m.Max), between(m.P50Lo, m.P50Hi), between(m.P99Lo, m.P99Hi), val(n), cell(b.name(m.Unit)))
 		t.Rows = append(t.Rows, row)
 	}
 	if n := len(r.Metrics) - metricRows; n > 0 {

@@ -33,7 +33,7 @@ func (b *builder) late(e *report.Endpoint) {
 		}
 		s := scaleOf(0, values...)
 		table := Table{Columns: []Column{{Head: "call", Shrink: true}, {Head: "late", Right: true}, {Head: "of", Right: true}, {Head: "began late", Right: true}, {Head: "in all, " + s.unit, Right: true}, {Head: "waiting", Right: true}, {Head: "working", Right: true}, {Head: "in flight", Right: true}}}
-		belief := Table{Columns: []Column{{Head: "what callers believe, what became of it", Shrink: true}, {Head: "failed: done", Right: true}, {Head: "not done", Right: true}, {Head: "unknown", Right: true}, {Head: "succeeded: done", Right: true}, {Head: "not done", Right: true}, {Head: "unknown", Right: true}}}
+		belief := Table{Columns: []Column{{Head: "call", Shrink: true}, {Head: "its caller believes"}, {Head: "it was done", Right: true}, {Head: "it was not", Right: true}, {Head: "unknown", Right: true}}}
 		for i := range l.Edges[:min(len(l.Edges), tableRows)] {
 			x := &l.Edges[i]
 			name := cell(b.call(x.Service, x.Peer, x.Operation))
@@ -42,8 +42,9 @@ func (b *builder) late(e *report.Endpoint) {
 			}
 			name.Text = append(name.Text, b.marks(x.Warnings)...)
 			table.Rows = append(table.Rows, Row{Cells: []Cell{name, cell(count(x.LateAttempts)), cell(count(x.Attempts)), cell(count(x.StartedAfter)), b.num(s.of(float64(x.TotalMs))), b.num(s.num(x.WaitingMs)), b.num(s.num(x.WorkingMs)), b.num(quantity(x.MeanInFlight, ""))}})
-			belief.Rows = append(belief.Rows, Row{Cells: []Cell{cell(b.call(x.Service, x.Peer, x.Operation)), cell(count(x.ClientFailedServerSucceeded)), cell(count(x.ClientFailedServerFailed)), cell(count(x.ClientFailedUnknown)),
-				cell(count(x.ClientSucceededServerSucceeded)), cell(count(x.ClientSucceededServerFailed)), cell(count(x.ClientSucceededUnknown))}})
+			belief.Rows = append(belief.Rows,
+				Row{Cells: []Cell{cell(b.call(x.Service, x.Peer, x.Operation)), cell("it failed"), cell(count(x.ClientFailedServerSucceeded)), cell(count(x.ClientFailedServerFailed)), cell(count(x.ClientFailedUnknown))}},
+				Row{Cells: []Cell{cell(""), cell("it succeeded"), cell(count(x.ClientSucceededServerSucceeded)), cell(count(x.ClientSucceededServerFailed)), cell(count(x.ClientSucceededUnknown))}})
 		}
 		if n := len(l.Edges) - tableRows; n > 0 {
 			table.Rows = append(table.Rows, more(n, "call", len(table.Columns)))
@@ -71,33 +72,21 @@ func (b *builder) attempts(e *report.Endpoint) {
 		values = append(values, report.Some(float64(a.FailedMs)), report.Some(float64(a.BackoffMs)))
 	}
 	s := scaleOf(0, values...)
-	t := Table{Columns: []Column{{Head: "call", Shrink: true}, {Head: "calls", Right: true}, {Head: "attempts", Right: true}, {Head: "retries", Right: true}, {Head: "hedges", Right: true}, {Head: "twice done", Right: true}, {Head: "failed", Right: true},
-		{Head: "time in failed, " + s.unit, Right: true}, {Head: "in backoff", Right: true}}}
+	t := Table{Columns: []Column{{Head: "call", Shrink: true}, {}, {Head: "calls", Right: true}, {Head: "attempts", Right: true}, {Head: "retries", Right: true}, {Head: "hedges", Right: true}, {Head: "done twice", Right: true},
+		{Head: "failed", Right: true}, {Head: "in failed, " + s.unit, Right: true}, {Head: "in backoff", Right: true}}}
 	for i := range e.Attempts[:min(len(e.Attempts), tableRows)] {
 		a := &e.Attempts[i]
-		of := func(f func(*report.AttemptTotals) *report.Float) Cell {
-			var base *report.Float
-			if a.Baseline != nil {
-				base = f(a.Baseline)
-			}
-			return cell(counts(base, *f(&a.AttemptTotals)))
+		row := func(name, side string, x *report.AttemptTotals) {
+			t.Rows = append(t.Rows, Row{Cells: []Cell{cell(name), cell(side), cell(count(x.Logical)), cell(count(x.Attempts)), cell(count(x.Retries)), cell(count(x.Hedges)), cell(count(x.Duplicates)),
+				cell(count(x.Failed)), cell(s.of(float64(x.FailedMs))), cell(s.of(float64(x.BackoffMs)))}})
 		}
-		ms := func(f func(*report.AttemptTotals) report.Float) Cell {
-			t := s.of(float64(f(&a.AttemptTotals)))
-			if a.Baseline != nil {
-				t = s.of(float64(f(a.Baseline))) + " → " + t
-			}
-			return cell(t)
+		name := b.call(a.Service, a.Peer, a.Operation)
+		if a.Baseline != nil {
+			row(name, "before", a.Baseline)
+			row("", "now", &a.AttemptTotals)
+		} else {
+			row(name, "", &a.AttemptTotals)
 		}
-		t.Rows = append(t.Rows, Row{Cells: []Cell{cell(b.call(a.Service, a.Peer, a.Operation)),
-			of(func(x *report.AttemptTotals) *report.Float { return &x.Logical }),
-			of(func(x *report.AttemptTotals) *report.Float { return &x.Attempts }),
-			of(func(x *report.AttemptTotals) *report.Float { return &x.Retries }),
-			of(func(x *report.AttemptTotals) *report.Float { return &x.Hedges }),
-			of(func(x *report.AttemptTotals) *report.Float { return &x.Duplicates }),
-			of(func(x *report.AttemptTotals) *report.Float { return &x.Failed }),
-			ms(func(x *report.AttemptTotals) report.Float { return x.FailedMs }),
-			ms(func(x *report.AttemptTotals) report.Float { return x.BackoffMs })}})
 	}
 	if n := len(e.Attempts) - tableRows; n > 0 {
 		t.Rows = append(t.Rows, more(n, "call", len(t.Columns)))

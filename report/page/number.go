@@ -145,18 +145,25 @@ func durs(base, cur report.Num) string {
 	return s.num(base) + " → " + s.num(cur) + " " + s.unit
 }
 
-// change is a change with its interval and unit: "+219 ms [+171, +262]". Without an interval it says so.
-func change(v report.Num, ci report.Interval) string {
+// change is a change with its interval and unit: "+219 ms [+171, +262]".
+func change(v report.Num, ci report.Interval) string { return estimate(v, ci, true) }
+
+// estimate is a number with its interval in one unit: "487 ms [448, 525]". Without an interval it says so.
+func estimate(v report.Num, ci report.Interval, signed bool) string {
 	x, ok := v.Get()
 	if !ok {
 		return "?"
 	}
 	s := proseScale(v, ci.Lo, ci.Hi)
-	t := s.plus(x) + " " + s.unit
+	t := s.of(x)
+	if signed {
+		t = s.plus(x)
+	}
+	t += " " + s.unit
 	if ci.IsZero() {
 		return t + " (no interval)"
 	}
-	return t + " " + s.interval(ci, true)
+	return t + " " + s.interval(ci, signed)
 }
 
 // proseScale drops the decimals that a column would keep for alignment.

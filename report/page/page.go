@@ -18,7 +18,7 @@ type Page struct {
 	Notes []string
 }
 
-// A Block is one of Heading, Para, Table, Code and Waterfall.
+// A Block is one of Heading, Para, Table, BarLegend, Code and Waterfall.
 type Block interface{ block() }
 
 // A Heading begins a section; Level is 1 for the page, 2 for an endpoint, 3 for a part of it.
@@ -80,6 +80,11 @@ type Bar struct {
 	Single      bool
 }
 
+// A BarLegend says what the bars of the table before it mean; media draw bars in their own way.
+type BarLegend struct {
+	Both, Grew, Shrank string
+}
+
 // Text is a line of runs.
 type Text []Run
 
@@ -106,6 +111,7 @@ func (Heading) block()   {}
 func (Para) block()      {}
 func (Code) block()      {}
 func (Table) block()     {}
+func (BarLegend) block() {}
 func (Waterfall) block() {}
 
 // A Waterfall draws the spans of a trace over time.
@@ -151,9 +157,12 @@ const (
 // Marks are all marks in the order of the legend.
 var Marks = []Mark{Working, Waiting, OnNetwork, BackedOff, TimedOut, Unknown, OffPath, Late, After}
 
+var signs = [...]rune{OffPath: '─', Working: '█', Waiting: '▒', OnNetwork: '╌', BackedOff: '∙', TimedOut: '×', Unknown: '?', Late: '▚', After: '▹'}
+
 // Sign is the character that draws the mark.
-func (m Mark) Sign() rune { return []rune("─█▒╌∙×?▚▹")[m] }
+func (m Mark) Sign() rune { return signs[m] }
 
 func (m Mark) String() string {
-	return []string{"running, not on the path", "working", "waiting", "network", "backoff", "timeout", "untraced", "late: its caller had left", "after the response"}[m]
+	return [...]string{OffPath: "running, not on the path", Working: "working", Waiting: "waiting", OnNetwork: "network", BackedOff: "backoff", TimedOut: "timeout",
+		Unknown: "untraced", Late: "late: its caller had left", After: "after the response"}[m]
 }

@@ -51,7 +51,6 @@ func Report(r *report.Report, o Options) *Page {
 	}
 	for _, i := range whole[:min(top, len(whole))] {
 		b.endpointRow(r, &r.Endpoints[i])
-		b.parts(r, &r.Endpoints[i])
 	}
 	b.metrics(r)
 	b.input(r)
@@ -77,7 +76,7 @@ func (b *builder) read(r *report.Report) {
 		title += " " + b.name(r.Run.Version)
 	}
 	b.heading(1, plain(title))
-	sets := Table{Columns: []Column{{}, {Right: true}, {Right: true}, {Shrink: true}, {}}}
+	sets := Table{Columns: []Column{{}, {Right: true}, {Right: true}, {Shrink: true}, {Under: true}}}
 	for _, s := range r.Run.Sets {
 		var spans, points, rejected int64
 		var files []string
@@ -155,7 +154,7 @@ func (b *builder) leftOut(r *report.Report) Text {
 	for _, f := range in.Files {
 		errors += f.ErrorsTotal
 	}
-	item(errors, "place that could not be read", "where: see Input below")
+	item(errors, "unreadable place", "where: see Input below")
 	for _, l := range r.LeftOut {
 		item(l.Count, strings.TrimSuffix(b.name(l.What), "s"), l.Why)
 	}
@@ -189,11 +188,11 @@ func (b *builder) overview(r *report.Report, rows []int, full int) {
 	}
 	s := scaleOf(0, values...)
 	name := quantileName(q)
-	t := Table{Columns: []Column{{Head: "endpoint", Shrink: true}, {Head: "verdict"}, {Head: "requests", Right: true}}}
+	t := Table{Columns: []Column{{Head: "endpoint", Shrink: true}, {Head: "verdict"}}}
 	if comparison {
-		t.Columns = append(t.Columns, Column{Head: name + " before, " + s.unit, Right: true}, Column{Head: "now", Right: true}, Column{Head: "change", Right: true}, Column{Head: b.confidence(r), Under: true, Right: true}, Column{Head: "first cause", Shrink: true})
+		t.Columns = append(t.Columns, Column{Head: "first cause", Under: true}, Column{Head: "requests", Right: true}, Column{Head: name + " before, " + s.unit, Right: true}, Column{Head: "now", Right: true}, Column{Head: "change", Right: true}, Column{Head: b.confidence(r), Under: true, Right: true})
 	} else {
-		t.Columns = append(t.Columns, Column{Head: name + ", " + s.unit, Right: true}, Column{Head: b.confidence(r), Under: true, Right: true})
+		t.Columns = append(t.Columns, Column{Head: "requests", Right: true}, Column{Head: name + ", " + s.unit, Right: true}, Column{Head: b.confidence(r), Under: true, Right: true})
 	}
 	for _, i := range rows[:min(overviewRows, len(rows))] {
 		e := &r.Endpoints[i]
@@ -201,16 +200,16 @@ func (b *builder) overview(r *report.Report, rows []int, full int) {
 		if v == nil {
 			v = &report.Quantile{}
 		}
-		row := Row{Cells: []Cell{cell(b.endpoint(e.Service, e.Operation)), {Text: Text{verdictRun(e.Verdict)}}, cell(count(e.Requests.Current.Sampled))}}
+		row := Row{Cells: []Cell{cell(b.endpoint(e.Service, e.Operation)), {Text: Text{verdictRun(e.Verdict)}}}}
+		requests := cell(count(e.Requests.Current.Sampled))
 		if comparison {
 			cause := ""
 			if len(e.Hypotheses) > 0 {
-				h := &e.Hypotheses[0]
-				cause = string(h.Kind) + ": " + b.component(h)
+				cause = string(e.Hypotheses[0].Kind)
 			}
-			row.Cells = append(row.Cells, b.num(s.num(v.BaselineMs)), b.num(s.num(v.CurrentMs)), b.num(s.signed(v.DeltaMs, v.CIMs)), b.dimNum(s.interval(v.CIMs, true)), cell(cause))
+			row.Cells = append(row.Cells, cell(cause), requests, b.num(s.num(v.BaselineMs)), b.num(s.num(v.CurrentMs)), b.num(s.signed(v.DeltaMs, v.CIMs)), b.dimNum(s.interval(v.CIMs, true)))
 		} else {
-			row.Cells = append(row.Cells, b.num(s.num(v.CurrentMs)), b.dimNum(s.interval(v.CurrentCIMs, false)))
+			row.Cells = append(row.Cells, requests, b.num(s.num(v.CurrentMs)), b.dimNum(s.interval(v.CurrentCIMs, false)))
 		}
 		t.Rows = append(t.Rows, row)
 	}

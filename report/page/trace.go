@@ -46,7 +46,7 @@ func Trace(t *report.Trace, o TraceOptions) *Page {
 	if len(w.Rows) > 0 {
 		b.add(w)
 	}
-	b.path(t, rows)
+	b.path(t, max(rows/2, 20))
 	b.beside(t, rows)
 	b.defects(t, rows)
 	return b.page()

@@ -421,7 +421,7 @@ func Empty() *report.Report {
 func MetricsOnly() *report.Report {
 	r := Mercury()
 	m := Empty()
-	m.Ingest.Files = r.Ingest.Files[1:2]
+	m.Ingest.Files = r.Ingest.Files[3:4]
 	m.Ingest.MetricPoints = 640
 	m.Metrics = r.Metrics[1:]
 	return m

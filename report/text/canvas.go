@@ -32,6 +32,8 @@ func (c *canvas) page(p *page.Page) {
 		case page.Table:
 			c.gap(b.Tight)
 			c.table(b)
+		case page.BarLegend:
+			c.lines(c.wrap(page.Text{{S: "Bars: █ " + b.Both + ", ▓ " + b.Grew + ", ░ " + b.Shrank + ".", Tone: page.Dim}}, c.width), 0)
 		case page.Waterfall:
 			c.gap(false)
 			c.waterfall(b)
@@ -42,7 +44,7 @@ func (c *canvas) page(p *page.Page) {
 		c.gap(false)
 	}
 	for i, n := range notes {
-		mark := superscript(i+1) + " "
+		mark := page.Superscript(i+1) + " "
 		for j, l := range escape.Wrap(escape.Terminal(n), c.width-escape.Width(mark)) {
 			if j > 0 {
 				mark = strings.Repeat(" ", escape.Width(mark))
@@ -149,7 +151,7 @@ func flat(t page.Text) styled {
 	marked := false
 	for _, r := range t {
 		if r.Note > 0 {
-			s := superscript(r.Note)
+			s := page.Superscript(r.Note)
 			if marked {
 				s = " " + s // ¹² would be twelve
 			}
@@ -246,13 +248,4 @@ func b2i(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// superscript is the mark of footnote n.
-func superscript(n int) string {
-	const digits = "⁰¹²³⁴⁵⁶⁷⁸⁹"
-	if n < 10 {
-		return string([]rune(digits)[n])
-	}
-	return superscript(n/10) + superscript(n%10)
 }

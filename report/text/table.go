@@ -18,17 +18,17 @@ const (
 //
 //  1. every column beside the other, names shortened to no less than 28 cells;
 //  2. intervals folded below their numbers and bars below the first column, names to no less than 24;
-//  3. as 1, then as 2, with names to no less than 16;
+//  3. as 1, then as 2, with names to no less than 16, then 12;
 //  4. every row as a block of lines "head: value".
 func (c *canvas) table(t page.Table) {
-	t = withoutEmpty(t)
+	t = t.WithoutEmpty()
 	left := indent * t.Indent
 	room := c.width - left
 	g := newGrid(t)
 	for _, try := range []struct {
 		fold bool
 		name int
-	}{{false, 28}, {true, 24}, {false, 16}, {true, 16}} {
+	}{{false, 28}, {true, 24}, {false, 16}, {true, 16}, {true, 12}} {
 		if try.fold && !g.folds() {
 			continue
 		}
@@ -38,37 +38,6 @@ func (c *canvas) table(t page.Table) {
 		}
 	}
 	c.stacked(t, left, room)
-}
-
-// withoutEmpty drops columns without a head and without a cell.
-func withoutEmpty(t page.Table) page.Table {
-	var keep []int
-	for i, col := range t.Columns {
-		used := col.Head != "" && !col.Bar
-		for _, r := range t.Rows {
-			x := r.Cells[i]
-			used = used || len(x.Text) > 0 && strings.TrimSpace(text(x.Text)) != "" || x.Bar != nil || len(x.Spark) > 0
-		}
-		if used {
-			keep = append(keep, i)
-		}
-	}
-	if len(keep) == len(t.Columns) {
-		return t
-	}
-	out := page.Table{Indent: t.Indent, Tight: t.Tight}
-	for _, i := range keep {
-		out.Columns = append(out.Columns, t.Columns[i])
-	}
-	for _, r := range t.Rows {
-		n := r
-		n.Cells = nil
-		for _, i := range keep {
-			n.Cells = append(n.Cells, r.Cells[i])
-		}
-		out.Rows = append(out.Rows, n)
-	}
-	return out
 }
 
 // A grid is a table on its way to having widths.
@@ -139,10 +108,8 @@ func (g *grid) fit(room int, fold bool, name int) bool {
 				cells = max(cells, g.cells[i][j].width())
 			}
 		}
-		head, word := escape.Width(col.Head), 0
-		for _, w := range strings.Fields(col.Head) {
-			word = max(word, escape.Width(w))
-		}
+		head := escape.Width(col.Head)
+		word := twoLines(col.Head)
 		least[j], want[j] = max(cells, word), max(cells, head)
 		switch {
 		case col.Shrink:
@@ -154,7 +121,7 @@ func (g *grid) fit(room int, fold bool, name int) bool {
 	if fold {
 		for j, col := range g.t.Columns {
 			if col.Under {
-				least[j-1], want[j-1] = max(least[j-1], least[j]), max(want[j-1], want[j])
+				least[j-1], want[j-1] = max(least[j-1], want[j]), max(want[j-1], want[j]) // its head takes one line
 				least[j], want[j] = 0, 0
 			}
 			if col.Bar {
@@ -175,12 +142,21 @@ func (g *grid) fit(room int, fold bool, name int) bool {
 	if used > room {
 		return false
 	}
-	// What is left goes to who wants more, cell by cell, bars last.
-	for _, bars := range []bool{false, true} {
+	// What is left goes to who wants more, cell by cell: names, then prose and heads, then bars.
+	class := func(c page.Column) int {
+		switch {
+		case c.Shrink:
+			return 0
+		case c.Bar:
+			return 2
+		}
+		return 1
+	}
+	for k := range 3 {
 		for grew := true; grew && used < room; {
 			grew = false
 			for j := range least {
-				if g.t.Columns[j].Bar == bars && least[j] > 0 && least[j] < want[j] && used < room {
+				if class(g.t.Columns[j]) == k && least[j] > 0 && least[j] < want[j] && used < room {
 					least[j]++
 					used++
 					grew = true
@@ -220,25 +196,45 @@ func (g *grid) draw(c *canvas, left, room int) {
 	}
 }
 
-// head is the lines of column heads, words broken over lines where a column is narrow.
+// twoLines is the least width at which a head takes at most two lines.
+func twoLines(head string) int {
+	w := 0
+	for _, f := range strings.Fields(head) {
+		w = max(w, escape.Width(f))
+	}
+	for w > 0 && len(escape.Wrap(head, w)) > 2 {
+		w++
+	}
+	return w
+}
+
+// head is the lines of column heads, words broken over lines where a column is narrow; heads of folded columns come
+// below.
 func (g *grid) head() []string {
-	n, heads := 0, make([][]string, len(g.t.Columns))
+	above, below := 0, 0
+	heads, under := make([][]string, len(g.t.Columns)), make([]string, len(g.t.Columns))
 	for j, col := range g.t.Columns {
-		if g.width[j] == 0 || col.Head == "" {
-			continue
+		switch {
+		case col.Head == "":
+		case g.width[j] > 0:
+			heads[j] = escape.Wrap(col.Head, g.width[j])
+			above = max(above, len(heads[j]))
+		case col.Under:
+			under[j-1] = col.Head
+			below = 1
 		}
-		heads[j] = escape.Wrap(col.Head, g.width[j])
-		n = max(n, len(heads[j]))
 	}
 	var out []string
-	for k := range n {
+	for k := range above + below {
 		var b strings.Builder
 		for j, col := range g.t.Columns {
 			if g.width[j] == 0 {
 				continue
 			}
 			s := ""
-			if at := k - (n - len(heads[j])); at >= 0 { // heads stand on the row below
+			if k >= above {
+				s = under[j]
+			} else if at := k - (above - len(heads[j])); at >= 0 { // heads stand on the row below
 				s = heads[j][at]
 			}
 			if b.Len() > 0 {
@@ -359,47 +355,21 @@ func isMark(s string) bool {
 
 // bar draws two sizes over each other: █ what both have, ▓ what grew, ░ what went.
 func bar(b page.Bar, w int) styled {
-	cells := func(x float64) int {
-		n := int(x*float64(w) + 0.5)
-		if n == 0 && x > 0.002 {
-			n = 1
+	both, grew, shrank := b.Cells(w)
+	var l styled
+	for _, p := range []struct {
+		n    int
+		s    string
+		tone page.Tone
+	}{{both, "█", page.Plain}, {grew, "▓", page.Bad}, {shrank, "░", page.Good}} {
+		if p.n > 0 {
+			l = append(l, piece{strings.Repeat(p.s, p.n), p.tone})
 		}
-		return n
-	}
-	now := cells(b.Now)
-	if b.Single {
-		return styled{{strings.Repeat("█", now), page.Plain}}
-	}
-	before := cells(b.Before)
-	both := min(before, now)
-	l := styled{{strings.Repeat("█", both), page.Plain}}
-	switch {
-	case now > before:
-		l = append(l, piece{strings.Repeat("▓", now-before), page.Bad})
-	case before > now:
-		l = append(l, piece{strings.Repeat("░", before-now), page.Good})
 	}
 	return l
 }
 
-// spark draws a line of levels; where there are more than w, the highest of each group.
-func spark(v []float64, w int) styled {
-	levels := []rune("▁▂▃▄▅▆▇█")
-	n := min(len(v), w)
-	var b strings.Builder
-	for i := range n {
-		x := -1.0
-		for _, y := range v[i*len(v)/n : (i+1)*len(v)/n] {
-			x = max(x, y)
-		}
-		if x < 0 {
-			b.WriteByte('.')
-			continue
-		}
-		b.WriteRune(levels[min(len(levels)-1, int(x*float64(len(levels))))])
-	}
-	return styled{{b.String(), page.Plain}}
-}
+func spark(v []float64, w int) styled { return styled{{page.Sparkline(v, w), page.Plain}} }
 
 // stacked draws each row as a block.
 func (c *canvas) stacked(t page.Table, left, room int) {
@@ -436,7 +406,7 @@ func (c *canvas) stacked(t page.Table, left, room int) {
 			case len(x.Spark) > 0:
 				c.line(margin + "  " + c.paint(spark(x.Spark, min(room-2, barMost))))
 				continue
-			case len(x.Text) == 0 || text(x.Text) == "":
+			case x.Empty():
 				continue
 			}
 			v = append(v, x.Text...)
@@ -446,16 +416,4 @@ func (c *canvas) stacked(t page.Table, left, room int) {
 			c.lines(c.wrap(v, room-2), left+2)
 		}
 	}
-}
-
-// text is the characters of a text, for emptiness.
-func text(t page.Text) string {
-	var b strings.Builder
-	for _, r := range t {
-		b.WriteString(r.S)
-		if r.Note > 0 {
-			b.WriteByte('*')
-		}
-	}
-	return b.String()
 }

@@ -12,8 +12,8 @@ import (
 // characters say what the time was.
 func (c *canvas) waterfall(w page.Waterfall) {
 	used := map[page.Mark]bool{}
-	unit, div, dec := unitOf(w.EndNS)
-	num := func(ns int64) string { return fmt.Sprintf("%.*f", dec, float64(ns)/div) }
+	u := w.Unit()
+	unit, num := u.Name, u.Format
 
 	// Numbers take what they need; the name and the bar share the rest.
 	numbers := max(len(num(w.EndNS)), len("on path"), len("start"))
@@ -104,58 +104,16 @@ func (c *canvas) waterfall(w page.Waterfall) {
 
 var tones = map[page.Mark]page.Tone{page.Working: page.Strong, page.Waiting: page.Warn, page.TimedOut: page.Bad, page.Late: page.Bad, page.OffPath: page.Dim, page.After: page.Dim}
 
-// unitOf is the unit in which times up to ns are told, and its decimals.
-func unitOf(ns int64) (unit string, div float64, decimals int) {
-	switch {
-	case ns >= 60e9:
-		return "s", 1e9, 2
-	case ns >= 1e9:
-		return "ms", 1e6, 1
-	case ns >= 1e6:
-		return "ms", 1e6, 2
-	}
-	return "µs", 1e3, 1
-}
-
-// track draws one span over [0, end) in w cells. A cell shows the mark that fills most of it; a span always shows.
+// track draws one row of the waterfall in w cells and notes which marks it uses.
 func track(r page.Fall, end int64, w int, used map[page.Mark]bool) styled {
-	if end <= 0 {
-		end = 1
-	}
-	at := func(ns int64) float64 { return float64(ns) / float64(end) * float64(w) }
-	first := max(0, min(w-1, int(at(r.StartNS))))
-	last := max(first, min(w-1, int(at(r.EndNS)-1e-9)))
-	l := styled{{strings.Repeat(" ", first), page.Plain}}
-	next := 0 // first piece that may reach the cell
-	for x := first; x <= last; x++ {
-		var share [16]float64
-		lo, hi := float64(x), float64(x+1)
-		for next < len(r.Pieces) && at(r.Pieces[next].EndNS) <= lo {
-			next++
-		}
-		for _, p := range r.Pieces[next:] {
-			a, b := at(p.StartNS), at(p.EndNS)
-			if a >= hi {
-				break
-			}
-			if d := min(b, hi) - max(a, lo); d > 0 {
-				share[p.Mark] += d
-			}
-		}
-		best := page.OffPath
-		for _, m := range page.Marks {
-			if m != page.OffPath && share[m] > share[best] {
-				best = m
-			}
-		}
-		if share[best] == 0 {
-			best = page.OffPath
-		}
-		used[best] = true
-		if k := len(l) - 1; l[k].tone == tones[best] && k > 0 {
-			l[k].s += string(best.Sign())
+	empty, marks := r.Track(end, w)
+	l := styled{{strings.Repeat(" ", empty), page.Plain}}
+	for _, m := range marks {
+		used[m] = true
+		if k := len(l) - 1; k > 0 && l[k].tone == tones[m] {
+			l[k].s += string(m.Sign())
 		} else {
-			l = append(l, piece{string(best.Sign()), tones[best]})
+			l = append(l, piece{string(m.Sign()), tones[m]})
 		}
 	}
 	return l

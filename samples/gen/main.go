@@ -38,6 +38,9 @@ func run(stdout io.Writer, args []string) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
+	if fs.NArg() > 0 {
+		return fmt.Errorf("what is %q? there are flags only", fs.Arg(0))
+	}
 	if *list {
 		for _, s := range scenario.List() {
 			fmt.Fprintf(stdout, "%-32s %-13s %s\n", s.Name, s.Verdict, s.About)

@@ -54,3 +54,61 @@ func TestSampleIsReproduced(t *testing.T) {
 		}
 	}
 }
+
+func TestUsage(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"", "--scenario is missing"},
+		{"--scenario mercury/null", "--out is missing"},
+		{"--scenario nothing/here --out DIR", `no "nothing/here"`},
+		{"--scenario mercury/null --out DIR --requests 0", "at least 1"},
+		{"--scenario mercury/null --out DIR --encoding xml", `not "xml"`},
+		{"--scenario mercury/null --out DIR --compress lz4", `not "lz4"`},
+		{"--scenario mercury/null --out DIR --truth some", `not "some"`},
+		{"--scenario mercury/null --out DIR more", "more"},
+	} {
+		args := strings.Fields(strings.ReplaceAll(c.args, "DIR", t.TempDir()))
+		if err := run(io.Discard, args); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("gen %s: %v, want an error that says %s", c.args, err, c.want)
+		}
+	}
+}
+
+func TestList(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(&out, []string{"--list"}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "\n"); n < 60 || !strings.Contains(out.String(), "mercury/client-wait ") {
+		t.Errorf("%d lines:\n%s", n, &out)
+	}
+}
+
+// Each format is written and, rotated, torn over several files; a second run replaces the first's.
+func TestFormats(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct{ encoding, compress, ext string }{
+		{"json", "none", ".jsonl"}, {"json", "gzip", ".jsonl.gz"}, {"json", "zstd", ".jsonl.zst"},
+		{"proto", "none", ".pb"}, {"proto", "gzip", ".pb.gz"}, {"proto", "zstd-framed", ".pb.zst"},
+	} {
+		err := run(io.Discard, []string{"--scenario", "mesh/null", "--requests", "120", "--out", dir, "--rotate", "30000", "--encoding", c.encoding, "--compress", c.compress})
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, err := filepath.Glob(filepath.Join(dir, "current", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		traces := 0
+		for _, n := range names {
+			if !strings.HasSuffix(n, c.ext) {
+				t.Errorf("%s --compress %s left %s", c.encoding, c.compress, filepath.Base(n))
+			}
+			if strings.HasPrefix(filepath.Base(n), "traces-") {
+				traces++
+			}
+		}
+		if traces < 2 {
+			t.Errorf("%s --compress %s: %d files of traces, want several", c.encoding, c.compress, traces)
+		}
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sort"
 	"strings"
 	"time"
@@ -120,17 +122,23 @@ func threshold(p float64) (t uint64, state string) {
 	return t, "ot=th:" + strings.TrimRight(fmt.Sprintf("%04x", t>>40), "0")
 }
 
+func (s *Set) headSampled(trace [16]byte) bool {
+	p := s.Options.Head
+	if p <= 0 || p >= 1 {
+		return true
+	}
+	t, _ := threshold(p)
+	return binary.BigEndian.Uint64(trace[8:])&(1<<56-1) >= t
+}
+
 func (s *Set) sampled(sp *sim.Span) bool {
 	o := &s.Options
 	q := &s.Run.Requests[sp.Request]
 	if o.Keep != nil && !o.Keep(q) {
 		return false
 	}
-	if o.Head > 0 && o.Head < 1 {
-		t, _ := threshold(o.Head)
-		if binary.BigEndian.Uint64(sp.Trace[8:])&(1<<56-1) < t {
-			return false
-		}
+	if !s.headSampled(sp.Trace) {
+		return false
 	}
 	if t := o.Tail; t != nil && q.Latency() < t.Slower && q.Outcome == sim.OK {
 		return sim.Key(binary.BigEndian.Uint64(q.Trace[:8])).Name("tail").Float() < t.Rate
@@ -213,8 +221,19 @@ func (s *Set) each(enc otlp.Encoding, f func(traces bool, msg []byte) error, b [
 	})
 }
 
-// WriteFiles writes the set as traces-N and metrics-N files into dir.
+// WriteFiles writes the set as traces-N and metrics-N files into dir, in place of those that are there.
 func (s *Set) WriteFiles(dir string, format otlp.Format) error {
+	for _, name := range []string{"traces", "metrics"} {
+		old, err := filepath.Glob(filepath.Join(dir, name+"-[0-9]*"))
+		if err != nil {
+			return err
+		}
+		for _, path := range old {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
+	}
 	t := &otlp.Files{Format: format, Dir: dir, Name: "traces"}
 	m := &otlp.Files{Format: format, Dir: dir, Name: "metrics"}
 	err := s.each(format.Encoding, func(traces bool, msg []byte) error {

@@ -50,6 +50,9 @@ func (m *metrics) histogram(name, unit string, h *sim.Histogram, attrs ...otlp.A
 		p.Bounds = append(p.Bounds, scale*b)
 	}
 	for _, x := range h.Exemplars {
+		if !m.w.s.headSampled(x.Trace) {
+			continue // an exemplar is taken in a sampled context only
+		}
 		p.Exemplars = append(p.Exemplars, otlp.Exemplar{Time: m.w.time(m.in, x.At), Value: scale * x.Value.Seconds(), TraceID: x.Trace, SpanID: x.Span})
 	}
 	m.add(name, unit, otlp.Histogram, p)

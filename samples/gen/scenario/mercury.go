@@ -3,6 +3,7 @@ package scenario
 import (
 	"time"
 
+	"github.com/tailscope/tailscope/samples/gen/export"
 	"github.com/tailscope/tailscope/samples/gen/sim"
 )
 
@@ -94,14 +95,80 @@ func mercury() *sim.System {
 }
 
 func mercuryScenarios() []*Scenario {
-	list := []*Scenario{
-		{Name: "mercury/null", Verdict: NoChange, About: "the same system on two days"},
-		{Name: "mercury/client-wait", Verdict: Regression, About: "the ingress keeps fewer connections to pricing: calls wait for one, pricing is as fast as before",
-			Causes: []Cause{{Kind: "client-wait", Component: Component{Service: "ingress", Peer: "pricing", Operation: "POST /v1/quotes"},
-				Apply: func(s *sim.System) { s.Service("ingress").Pool("pricing").Size = 2 }}}},
-	}
-	for _, s := range list {
-		s.build = mercury
-	}
-	return list
+	const quotes, home, recommendations, check = "POST /v1/quotes", "GET /v2/home", "GET /v1/recommendations/{id}", "entitlement.v1.Entitlements/Check"
+	pricing := Component{Service: "ingress", Peer: "pricing", Operation: quotes}
+	own := Component{Service: "pricing", Operation: quotes}
+	recommended := Component{Service: "ingress", Peer: "recommendation", Operation: recommendations}
+	fewer := pool("ingress", "pricing", 2)
+	return built(mercury,
+		null("mercury/null", "the same system on two days"),
+		null("mercury/null-sampled", "the same system on two days, 10 % head sampled").exported(head(0.1)),
+		null("mercury/null-lossy", "the same system on two days; 1 % of the spans and of the SDKs' batches are lost").exported(func(o *export.Options) {
+			o.LoseSpans, o.LoseBatches = 0.01, 0.01
+		}),
+		&Scenario{Name: "mercury/null-busier", Verdict: NoChange, About: "a fifth more load, which no queue notices",
+			Causes: nil, currentOnly: rate(1.2)},
+		regression("mercury/client-wait", "client-wait", pricing,
+			"the ingress keeps fewer connections to pricing: calls wait for one, pricing is as fast as before", fewer),
+		regression("mercury/client-wait-sampled", "client-wait", pricing, "the same, 20 % head sampled", fewer).exported(head(0.2)),
+		regression("mercury/server-queue", "server-queue", own, "pricing has two worker threads where it had 16", slots("pricing", 2)),
+		regression("mercury/service-time", "service-time", own, "pricing takes nearly twice as long for a quote", slower("pricing", quotes, 1.9)),
+		regression("mercury/contention", "contention", own, "pricing's containers get less than a core", cores("pricing", 0.6)),
+		regression("mercury/instance", "instance", Component{Service: "pricing"}, "one of pricing's two instances is slow", slow("pricing", 1, 3)).on(1),
+		regression("mercury/placement", "instance", Component{Service: "pricing"}, "nine in ten calls of pricing go to one instance, whose threads do not suffice",
+			func(s *sim.System) { s.Service("pricing").Placement = []float64{0.92, 0.08} }).with(slots("pricing", 3)).on(0),
+		regression("mercury/network", "network", Component{Service: "ingress", Peer: "entitlement", Operation: check},
+			"entitlement is reached across regions", farther("ingress", "entitlement", check, 18*ms, 3*ms)),
+		regression("mercury/load", "load", own, "nearly twice the requests; pricing's threads do not suffice", rate(1.9)).with(slots("pricing", 4)),
+		regression("mercury/mix-shift", "mix-shift", Component{Attribute: "app.tier", Value: "enterprise"},
+			"enterprise customers, who need six quotes a page, are a quarter of the requests", share(2, 26)).with(pool("ingress", "pricing", 5)),
+		regression("mercury/fan-out", "fan-out", pricing, "a page of a standard customer asks for eight quotes at once",
+			replaced("ingress", home, isParallel, func(st sim.Step) sim.Step {
+				b := st.(*sim.Parallel).Branches
+				for _, x := range b {
+					if r, ok := x.(*sim.Repeat); ok {
+						r.N, r.ByClass = 8, map[string]int{"premium": 9, "enterprise": 12}
+					}
+				}
+				return st
+			})).with(pool("ingress", "pricing", 100)),
+		regression("mercury/call-count", "call-count", Component{Service: "ingress", Peer: "entitlement", Operation: check},
+			"entitlements are checked one by one", replaced("ingress", home, to("entitlement"), repeated(6))),
+		regression("mercury/serialization", "serialization", Component{Service: "ingress", Operation: home},
+			"the five branches follow one another", replaced("ingress", home, isParallel, serial)),
+		regression("mercury/new-hop", "new-hop", Component{Service: "ingress", Peer: "consent", Operation: "consent.v1.Consents/Get"},
+			"consent is asked for before the entitlements", hop("ingress", home, to("entitlement"), "consent", "go", "consent.v1.Consents/Get", sim.GRPC, 35*ms)),
+		regression("mercury/retries", "retries", pricing, "pricing fails more often, and is asked again after a backoff", fails("pricing", quotes, 0.06)).
+			with(each("ingress", "pricing", quotes, func(c *sim.Call) { c.Retry = &sim.Retry{Max: 3, Backoff: 60 * ms} })),
+		regression("mercury/timeout-plateau", "timeout-plateau", recommended, "recommendation hangs now and then, until the caller's 400 ms are over",
+			stalls("recommendation", recommendations, 0.03, 1500*ms, 2500*ms)),
+		regression("mercury/late-work", "late-work", recommended, "recommendation no longer stops when its caller has left; the threads that hang are missing",
+			cancel("recommendation", recommendations, sim.Ignore)).
+			with(all(cancel("recommendation", recommendations, sim.Prompt), slots("recommendation", 3),
+				stalls("recommendation", recommendations, 0.005, 4000*ms, 6000*ms),
+				each("ingress", "recommendation", recommendations, func(c *sim.Call) { c.Timeout = 300 * ms }))),
+		regression("mercury/optional-branch", "optional-branch", recommended, "recommendation, optional but waited for, is slow",
+			slower("recommendation", recommendations, 3.5)),
+		regression("mercury/pause", "pause", Component{Service: "profile"}, "an instance of profile stops for 250 ms every three seconds",
+			pauses("profile", 0, 3*time.Second, 250*ms)).on(0),
+		regression("mercury/improvement", "client-wait", pricing, "the ingress gets its connections to pricing back", fewer).undone(),
+		regression("mercury/improvement-coalescing", "client-wait", Component{Service: "ingress", Peer: "profile", Operation: "GET /v1/profiles/{id}"},
+			"concurrent reads of one profile share a call, so that the pool suffices",
+			each("ingress", "profile", "GET /v1/profiles/{id}", func(c *sim.Call) { c.Coalesce = false })).
+			with(all(each("ingress", "profile", "GET /v1/profiles/{id}", func(c *sim.Call) { c.Coalesce = true }),
+				pool("ingress", "profile", 1), slower("profile", "GET /v1/profiles/{id}", 2.6),
+				func(s *sim.System) { s.Workload.Identities = 6 })).undone(),
+		&Scenario{Name: "mercury/drill", Verdict: Regression, About: "fewer connections to pricing, and more enterprise customers",
+			Causes: []Cause{{Kind: "client-wait", Component: pricing, Apply: pool("ingress", "pricing", 3)},
+				{Kind: "mix-shift", Component: Component{Attribute: "app.tier", Value: "enterprise"}, Apply: share(2, 10)}}},
+		artefact("mercury/measurement-sampling", "sampling", "the current run is tail sampled, and nothing says so", nil, func(o *export.Options) {
+			o.Tail = &export.Tail{Slower: 110 * ms, Rate: 0.1}
+		}),
+		artefact("mercury/measurement-population", "population", "impatient clients cancel the slow requests, which so leave the percentiles",
+			func(s *sim.System) { s.Workload.Patience = sim.Const(160 * ms) }, nil).with(fewer),
+	)
+}
+
+func head(p float64) func(*export.Options) {
+	return func(o *export.Options) { o.Head = p }
 }

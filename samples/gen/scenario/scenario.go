@@ -57,7 +57,8 @@ type Scenario struct {
 	Both       func(*sim.System)
 	BothExport func(*export.Options)
 
-	build func() *sim.System
+	build       func() *sim.System
+	currentOnly change // a difference of the current run that is no cause of anything
 }
 
 // A Result is the telemetry of both runs and the truth about them.
@@ -70,7 +71,7 @@ type Result struct {
 // List is all scenarios by name.
 func List() []*Scenario {
 	var all []*Scenario
-	for _, s := range [][]*Scenario{mercuryScenarios()} {
+	for _, s := range [][]*Scenario{mercuryScenarios(), checkoutScenarios(), searchScenarios(), meshScenarios()} {
 		all = append(all, s...)
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
@@ -118,6 +119,9 @@ func (s *Scenario) side(seed uint64, current, telemetry bool, requests int, appl
 	if s.BothExport != nil {
 		s.BothExport(&o)
 	}
+	if current && s.currentOnly != nil {
+		s.currentOnly(sys)
+	}
 	for i, c := range s.Causes {
 		if !apply(i) {
 			continue
@@ -130,7 +134,7 @@ func (s *Scenario) side(seed uint64, current, telemetry bool, requests int, appl
 		}
 	}
 	run := sim.Simulate(sys, sim.Options{Seed: uint64(sim.Key(seed).Name(name)), Requests: requests, Drift: drift,
-		Spans: telemetry, Metrics: telemetry})
+		Spans: telemetry, Metrics: telemetry, Brief: !telemetry})
 	return &export.Set{Run: run, Options: o}
 }
 

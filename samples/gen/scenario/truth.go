@@ -20,7 +20,7 @@ type Truth struct {
 	Seed     uint64       `json:"seed"`
 	Verdict  Verdict      `json:"verdict"`
 	Causes   []CauseTruth `json:"causes"`
-	// DeltaP99 is of the latency of all requests that were neither cancelled nor rejected.
+	// DeltaP99 is of the first endpoint's requests that were neither cancelled nor rejected.
 	DeltaP99 float64   `json:"delta_p99_ms"`
 	Baseline SideTruth `json:"baseline"`
 	Current  SideTruth `json:"current"`
@@ -48,9 +48,9 @@ type SideTruth struct {
 	Failed    int             `json:"failed"`
 	Omitted   int             `json:"omitted"`   // optional calls left out for lack of time
 	Coalesced int             `json:"coalesced"` // calls that shared another's
-	Latency   Times           `json:"latency"`   // of the entry's server spans
-	Before    Times           `json:"before"`    // from arrival to the entry's work
-	Classes   []ClassTruth    `json:"classes"`
+	Latency   Times           `json:"latency"`   // of the first endpoint's server spans
+	Endpoints []EndpointTimes `json:"endpoints"`
+	Before    Times           `json:"before"` // from arrival to the entry's work
 	Edges     []EdgeTruth     `json:"edges"`
 	Resources []ResourceTruth `json:"resources"`
 	Late      LateTruth       `json:"late"`
@@ -71,9 +71,18 @@ type Times struct {
 	Max  float64 `json:"max_ms"`
 }
 
-// A ClassTruth is the requests of one class.
-type ClassTruth struct {
+// EndpointTimes are the latencies of an entry, all of them and by class.
+type EndpointTimes struct {
+	Service   string       `json:"service"`
+	Operation string       `json:"operation"`
+	Latency   Times        `json:"latency"`
+	Classes   []ClassTimes `json:"classes"`
+}
+
+// ClassTimes are the latencies of one class at one entry.
+type ClassTimes struct {
 	Name    string `json:"name"`
+	Tenant  int    `json:"tenant,omitempty"`
 	Latency Times  `json:"latency"`
 }
 
@@ -91,14 +100,20 @@ type EdgeTruth struct {
 	TimedOut  int    `json:"timed_out"`
 	Cancelled int    `json:"cancelled"`
 	// Of all attempts that got so far: wait for a connection, wait in the callee's executor, both legs
-	// of the network, the callee's work, and of it what sharing cores and waiting for locks cost.
+	// of the network, the callee's work; and of those whose work was stretched by sharing cores, or waited
+	// for a lock, by how much.
 	ClientWait Times `json:"client_wait"`
 	ServerWait Times `json:"server_wait"`
 	Network    Times `json:"network"`
 	Service    Times `json:"service"`
-	Stretch    Times `json:"stretch"`
-	Locked     Times `json:"locked"`
+	Stretch    Times `json:"stretch,omitzero"`
+	Locked     Times `json:"locked,omitzero"`
 	Late       int   `json:"late_attempts"`
+	// InFlight is the mean number of attempts that the callers wait for, Peak its highest mean of one
+	// second, Series every second's.
+	InFlight float64   `json:"mean_in_flight"`
+	Peak     float64   `json:"peak_in_flight"`
+	Series   []float64 `json:"in_flight,omitempty"`
 }
 
 // A ResourceTruth is a queue and its slots over time.
@@ -233,11 +248,15 @@ func (t *Truth) counterfactual(r *Result, i int, without *export.Set) {
 	t.Causes = append(t.Causes, ct)
 }
 
-func latencies(run *sim.Run, class string) []time.Duration {
+// latencies are those of an entry and a class; nil means the first entry, and all classes.
+func latencies(run *sim.Run, op *sim.Operation, class *sim.Class) []time.Duration {
+	if op == nil {
+		op = run.System.Workload.Classes[0].Op
+	}
 	var xs []time.Duration
 	for i := range run.Requests {
 		q := &run.Requests[i]
-		if q.Outcome != sim.Cancelled && q.Outcome != sim.Rejected && (class == "" || q.Class.Name == class) {
+		if q.Outcome != sim.Cancelled && q.Outcome != sim.Rejected && q.Class.Op == op && (class == nil || q.Class == class) {
 			xs = append(xs, q.Latency())
 		}
 	}
@@ -245,7 +264,7 @@ func latencies(run *sim.Run, class string) []time.Duration {
 }
 
 func p99(run *sim.Run) time.Duration {
-	xs := latencies(run, "")
+	xs := latencies(run, nil, nil)
 	sort.Slice(xs, func(i, j int) bool { return xs[i] < xs[j] })
 	return quantile(xs, 0.99)
 }
@@ -279,11 +298,19 @@ func side(set *export.Set) SideTruth {
 		before = append(before, q.Before())
 	}
 	t.Before = times(before)
-	t.Latency = times(latencies(run, ""))
-	if cs := run.System.Workload.Classes; len(cs) > 1 {
-		for _, c := range cs {
-			t.Classes = append(t.Classes, ClassTruth{c.Name, times(latencies(run, c.Name))})
+	t.Latency = times(latencies(run, nil, nil))
+	cs := run.System.Workload.Classes
+	at := map[*sim.Operation]int{}
+	for i := range cs {
+		c := &cs[i]
+		k, ok := at[c.Op]
+		if !ok {
+			k = len(t.Endpoints)
+			at[c.Op] = k
+			t.Endpoints = append(t.Endpoints, EndpointTimes{Service: c.Op.Service.Name, Operation: c.Op.Name, Latency: times(latencies(run, c.Op, nil))})
 		}
+		e := &t.Endpoints[k]
+		e.Classes = append(e.Classes, ClassTimes{c.Name, c.Tenant, times(latencies(run, c.Op, c))})
 	}
 	t.edgeTruths(run)
 	t.lateTruth(run)
@@ -318,9 +345,12 @@ func side(set *export.Set) SideTruth {
 func (t *SideTruth) edgeTruths(run *sim.Run) {
 	type samples struct{ client, server, network, service, stretch, locked []time.Duration }
 	ss := make([]samples, len(run.Edges))
+	in := make([]seconds, len(run.Edges))
 	t.Edges = make([]EdgeTruth, len(run.Edges))
 	for i, e := range run.Edges {
-		if e.Op != nil {
+		if e.Op == nil {
+			t.Edges[i].Callee = run.System.Workload.Classes[0].Op.Service.Name // of any of its operations
+		} else {
 			t.Edges[i] = EdgeTruth{Caller: serviceName(e.Caller), Callee: e.Op.Service.Name, Operation: e.Op.Name}
 		}
 	}
@@ -346,14 +376,19 @@ func (t *SideTruth) edgeTruths(run *sim.Run) {
 		case sim.Cancelled:
 			e.Cancelled++
 		}
+		in[a.Edge].add(a.Begin, a.End)
 		s.client = append(s.client, a.PoolWait)
 		if a.Served == sim.Omitted {
 			continue
 		}
 		s.server = append(s.server, a.ExecWait)
 		s.service = append(s.service, a.Service)
-		s.stretch = append(s.stretch, a.Stretch)
-		s.locked = append(s.locked, a.Locked)
+		if a.Stretch > 0 {
+			s.stretch = append(s.stretch, a.Stretch)
+		}
+		if a.Locked > 0 {
+			s.locked = append(s.locked, a.Locked)
+		}
 		if a.Departed == 0 {
 			s.network = append(s.network, a.NetOut+a.NetBack)
 		} else if a.Late() > 0 {
@@ -364,6 +399,29 @@ func (t *SideTruth) edgeTruths(run *sim.Run) {
 		e, s := &t.Edges[i], &ss[i]
 		e.ClientWait, e.ServerWait, e.Network = times(s.client), times(s.server), times(s.network)
 		e.Service, e.Stretch, e.Locked = times(s.service), times(s.stretch), times(s.locked)
+		var sum time.Duration
+		for _, x := range in[i] {
+			sum += x
+			v := round3(x.Seconds())
+			e.Peak = max(e.Peak, v)
+			e.Series = append(e.Series, v)
+		}
+		e.InFlight = round3(float64(sum) / float64(run.Arrivals))
+	}
+}
+
+// seconds is, second by second, how much time intervals fill.
+type seconds []time.Duration
+
+func (s *seconds) add(from, to time.Duration) {
+	for from < to {
+		i := int(from / time.Second)
+		for len(*s) <= i {
+			*s = append(*s, 0)
+		}
+		end := min(to, time.Duration(i+1)*time.Second)
+		(*s)[i] += end - from
+		from = end
 	}
 }
 
@@ -450,6 +508,10 @@ func (t *Truth) Summary() *Truth {
 		s.Resources = append([]ResourceTruth(nil), s.Resources...)
 		for i := range s.Resources {
 			s.Resources[i].InUse, s.Resources[i].Queue = nil, nil
+		}
+		s.Edges = append([]EdgeTruth(nil), s.Edges...)
+		for i := range s.Edges {
+			s.Edges[i].Series = nil
 		}
 	}
 	return &c

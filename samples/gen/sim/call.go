@@ -111,6 +111,9 @@ func (a *attempt) connected() {
 		return
 	}
 	a.acquired, a.got = a.r.now, true
+	if name := a.caller.inst.Service.Spans.PoolSpan; name != "" && a.w.r != nil {
+		a.caller.internal(name, a.key, a.begin, nil)
+	}
 	a.send()
 }
 
@@ -215,8 +218,8 @@ func (a *attempt) record(o Outcome) {
 		Outcome: o, Served: Omitted, Begin: a.begin, Departed: a.departed, Writes: a.op.Writes}
 	if a.caller != nil {
 		t.Caller = a.caller.inst
-		t.PoolWait = a.w.wait
-		if !a.got && a.w.r != nil {
+		t.PoolWait = a.acquired - a.begin
+		if !a.got {
 			t.PoolWait = a.departed - a.begin
 		}
 	}
@@ -348,7 +351,7 @@ func (in *Instance) spend(call uint64, share float64) bool {
 func (l *logical) attempt(hedge bool) {
 	h, r := l.h, l.h.r
 	k := l.key.Sub(uint64(l.n))
-	a := &attempt{r: r, l: l, caller: h, op: l.c.To, leg: l.c.Leg, req: h.a.req, edge: r.edge(h.inst.Service, l.c.To), key: k,
+	a := &attempt{r: r, l: l, caller: h, op: l.c.To, leg: l.c.Leg, req: h.a.req, edge: l.c.edge, key: k,
 		size: h.a.size, trace: h.a.trace, n: l.n, hedge: hedge, spanID: h.span}
 	if h.reportsCalls() {
 		a.spanID = uint64(k.Name("client span"))

@@ -119,4 +119,8 @@ func (r *Run) omit(h *handler, c *Call) {
 	r.Omitted = append(r.Omitted, Omission{h.a.req, c})
 }
 
-func (r *Run) attempt(a Attempt) { r.Attempts = append(r.Attempts, a) }
+func (r *Run) attempt(a Attempt) {
+	if !r.Options.Brief {
+		r.Attempts = append(r.Attempts, a)
+	}
+}

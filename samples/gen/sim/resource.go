@@ -20,10 +20,12 @@ type Resource struct {
 
 	// What was seen, for the truth and the metrics.
 	Offered, Refused, Left, Granted, Released int
-	Wait, Hold                                Time // summed over Granted, over releases
-	Steps                                     Steps
-	onGrant                                   func(wait Time)
-	onRelease                                 func(hold Time)
+	// Wait is summed over those granted, Waking is the part of it between a hand-over and its use;
+	// LeftWait over those who left the queue; Hold over all slots given back.
+	Wait, Waking, LeftWait, Hold Time
+	Steps                        Steps
+	onGrant                      func(wait Time)
+	onRelease                    func(hold Time)
 }
 
 type waiterState uint8
@@ -94,11 +96,14 @@ func (w *waiter) leave() {
 		w.state = idle
 		r.live--
 		r.Left++
+		r.LeftWait += r.e.now - w.at
 		r.Steps.add(r.e.now, 0, -1)
 		return
 	case waking:
 		w.timer.Stop()
 		r.Left++
+		r.LeftWait += w.since - w.at
+		r.Hold += r.e.now - w.since
 	case holding:
 		hold := r.e.now - w.since
 		r.Hold += hold
@@ -135,6 +140,7 @@ func (r *Resource) next() {
 		}
 		w.timer = r.e.after(d, func() {
 			w.state = holding
+			r.Waking += d
 			r.granted(w)
 			w.ready()
 		})

@@ -16,6 +16,8 @@ type Options struct {
 	Drift float64
 	// Spans and Metrics keep what instrumentation would report; without them only the truth is kept.
 	Spans, Metrics bool
+	// Brief keeps the requests only, not the attempts of their calls.
+	Brief bool
 	// Interval between two points of a metric series; 0 means 2 s.
 	Interval Time
 }
@@ -154,7 +156,7 @@ func (r *Run) build() {
 			if host == "" {
 				host = s.Name + "-node"
 			}
-			host = fmt.Sprintf("%s-%d", host, n+1)
+			host = fmt.Sprintf("%s-%d", host, n/max(s.PerHost, 1)+1)
 			if _, ok := hosts[host]; !ok {
 				u := r.key.Name("clock").Name(host).Float()
 				hosts[host] = scaled(s.ClockSkew, 2*u-1)
@@ -186,7 +188,12 @@ func (r *Run) build() {
 		for _, op := range s.Ops {
 			op.id = ops
 			ops++
-			number(op.Plan, map[string]uint64{})
+			number(op.Plan)
+			Walk(op.Plan, func(st Step) {
+				if c, ok := st.(*Call); ok {
+					c.edge = r.edge(s, c.To)
+				}
+			})
 		}
 	}
 	for _, in := range r.Instances {
@@ -340,7 +347,9 @@ func (r *Run) offer() {
 	if k.Name("slow").Float() < w.SlowRequests {
 		q.Size *= w.SlowFactor
 	}
-	q.Tenant = pick(r.tenant, k.Name("tenant").Float())
+	if q.Tenant = q.Class.Tenant; q.Tenant == 0 {
+		q.Tenant = 1 + pick(r.tenant, k.Name("tenant").Float())
+	}
 	q.Identity = pick(r.identity, k.Name("identity").Float())
 	q.Trace = k.trace()
 	r.Requests = append(r.Requests, q)

@@ -64,6 +64,7 @@ type Class struct {
 	Size      float64    // median of the size factor, which scales the work of steps that say so
 	Sigma     float64    // of the logarithm of the size factor
 	Synthetic bool       // a probe
+	Tenant    int        // if positive, all its requests are this tenant's
 }
 
 // A Service is one deployed program: equal instances of it.
@@ -89,6 +90,7 @@ type Service struct {
 	Placement []float64
 	Balance   Balance
 	Host      string   // prefix of the hosts' names; services that share one share hosts
+	PerHost   int      // instances on one host; 0 means 1
 	ClockSkew Time     // largest clock offset of a host, to either side
 	Warm      *Warming // a cold start
 
@@ -154,6 +156,8 @@ type Spans struct {
 	ServerAfterQueue bool
 	// ClientAfterPool: client spans begin when a connection was got, not when it was asked for.
 	ClientAfterPool bool
+	// PoolSpan, if set, names an internal span around each wait for a connection.
+	PoolSpan string
 	// StartStamp: entry server spans carry the time at which the proxy took the request.
 	StartStamp bool
 }
@@ -263,8 +267,6 @@ type Seq []Step
 type Parallel struct {
 	Branches []Step
 	Need     int
-
-	id uint64
 }
 
 // Repeat does a step N times for the request's class (ByClass), or N in all classes.
@@ -273,8 +275,6 @@ type Repeat struct {
 	ByClass  map[string]int
 	Parallel bool
 	Step     Step
-
-	id uint64
 }
 
 // When does Then with probability P, if the class is one of Classes (empty: any); else Else.
@@ -299,8 +299,6 @@ type Lock struct {
 // Async starts Step and does not wait for it.
 type Async struct {
 	Step Step
-
-	id uint64
 }
 
 // Publish sends a message: a producer span of Send, and later, after Dwell, the consumer's work.
@@ -337,7 +335,8 @@ type Call struct {
 	// BytesSize is the power of the size factor that scales the network legs.
 	BytesSize float64
 
-	id uint64
+	id   uint64
+	edge int // of its caller; a Call belongs to one plan
 }
 
 // Retry repeats failed attempts, after a backoff with full jitter that doubles.
@@ -373,12 +372,13 @@ func (o Outcome) String() string {
 
 // number gives the steps of a plan their ids: what they are and the how many-th of that, so that a
 // step's random numbers do not change when another step is added before it or moved around it.
-func number(plan []Step, seen map[string]uint64) {
+func number(plan []Step) {
+	seen := map[string]uint64{}
 	id := func(name string) uint64 {
 		seen[name]++
 		return hashName(name) + seen[name]
 	}
-	for _, s := range plan {
+	Walk(plan, func(s Step) {
 		switch s := s.(type) {
 		case *Work:
 			s.id = id("work " + s.Span)
@@ -386,47 +386,34 @@ func number(plan []Step, seen map[string]uint64) {
 			s.id = id("call " + s.To.Service.Name + " " + s.To.Name)
 		case *Publish:
 			s.id = id("publish " + s.To.Name)
-		case Seq:
-			number(s, seen)
-		case *Parallel:
-			s.id = id("parallel")
-			number(s.Branches, seen)
-		case *Repeat:
-			s.id = id("repeat")
-			number([]Step{s.Step}, seen)
 		case *When:
 			s.id = id("when")
-			number([]Step{s.Then, s.Else}, seen)
 		case *Lock:
 			s.id = id("lock " + s.Name)
-			number([]Step{s.Step}, seen)
-		case *Async:
-			s.id = id("async")
-			number([]Step{s.Step}, seen)
 		}
-	}
+	})
 }
 
-// Calls visits every call of a plan, with whether its caller waits for it.
-func Calls(plan []Step, visit func(c *Call, waited bool)) { walk(plan, true, visit) }
-
-func walk(plan []Step, waited bool, visit func(*Call, bool)) {
+// Walk visits every step of a plan, outer ones first.
+func Walk(plan []Step, visit func(Step)) {
 	for _, s := range plan {
+		if s == nil {
+			continue
+		}
+		visit(s)
 		switch s := s.(type) {
-		case *Call:
-			visit(s, waited)
 		case Seq:
-			walk(s, waited, visit)
+			Walk(s, visit)
 		case *Parallel:
-			walk(s.Branches, waited, visit)
+			Walk(s.Branches, visit)
 		case *Repeat:
-			walk([]Step{s.Step}, waited, visit)
+			Walk([]Step{s.Step}, visit)
 		case *When:
-			walk([]Step{s.Then, s.Else}, waited, visit)
+			Walk([]Step{s.Then, s.Else}, visit)
 		case *Lock:
-			walk([]Step{s.Step}, waited, visit)
+			Walk([]Step{s.Step}, visit)
 		case *Async:
-			walk([]Step{s.Step}, false, visit)
+			Walk([]Step{s.Step}, visit)
 		}
 	}
 }

@@ -78,3 +78,83 @@ func TestMeanWait(t *testing.T) {
 		})
 	}
 }
+
+// In M/G/1 with a shared core the mean time in the system is E[S]/(1 − ρ), whatever the distribution.
+func TestSharedCoreMean(t *testing.T) {
+	const m = 10 * time.Millisecond
+	for _, service := range []Dist{Exp(m), Const(m), LogNormal{Median: scaled(m, math.Exp(-0.5)), Sigma: 1}} {
+		t.Run(fmt.Sprintf("%T", service), func(t *testing.T) {
+			t.Parallel()
+			var sum, sq float64
+			const runs, n = 16, 8000
+			for i := range runs {
+				sys := station(60, 0, service)
+				sys.Services[0].Cores = 1
+				sys.Services[0].Ops[0].Plan[0].(*Work).CPU = 1
+				r := Simulate(sys, Options{Seed: uint64(i + 1), Requests: n})
+				var d Time
+				for _, q := range r.Requests[n/10:] {
+					d += q.Latency()
+				}
+				x := d.Seconds() / (n - n/10)
+				sum += x
+				sq += x * x
+			}
+			got := sum / runs
+			se := math.Sqrt((sq/runs - got*got) / (runs - 1))
+			if want := m.Seconds() / (1 - 0.6); math.Abs(got-want) > 3.5*se || se > 0.1*want {
+				t.Errorf("mean %.3f ± %.3f ms, theory %.3f ms", 1e3*got, 1e3*se, 1e3*want)
+			}
+		})
+	}
+}
+
+// The arrivals are Poisson: the numbers in one-second windows have mean and variance λ without waves.
+// With factors of mean one and variance v = exp(σ²) − 1 the variance is λ + vλ².
+func TestArrivals(t *testing.T) {
+	for _, wave := range []float64{0, 0.2} {
+		sys := station(50, 0, Const(0))
+		sys.Workload.Wave = wave
+		r := Simulate(sys, Options{Seed: 3, Requests: 100_000})
+		n := make([]float64, int(r.Arrivals/time.Second))
+		for _, q := range r.Requests {
+			if i := int(q.Arrive / time.Second); i < len(n) {
+				n[i]++
+			}
+		}
+		var sum, sq float64
+		for _, x := range n {
+			sum += x
+			sq += x * x
+		}
+		windows := float64(len(n))
+		mean := sum / windows
+		variance := sq/windows - mean*mean
+		want := 50 + (math.Exp(wave*wave)-1)*2500
+		// A variance over w windows has relative standard error of about √(2/w); the mean √(want/w).
+		if math.Abs(mean-50) > 4*math.Sqrt(want/windows) || math.Abs(variance/want-1) > 4*math.Sqrt(2/windows) {
+			t.Errorf("wave %g: mean %.2f, variance %.1f, want 50 and %.1f", wave, mean, variance, want)
+		}
+	}
+}
+
+// A run's random numbers do not depend on what else is drawn: a hop before a call leaves the call's
+// times as they were.
+func TestNumbersHaveNames(t *testing.T) {
+	build := func(extra bool) *System {
+		return pair(Exp(10*ms), Ignore, func(back *Operation) []Step {
+			plan := []Step{&Call{To: back}}
+			if extra {
+				plan = append([]Step{&Work{Time: Exp(ms)}}, plan...)
+			}
+			return plan
+		})
+	}
+	a := Simulate(build(false), Options{Seed: 5, Requests: 50})
+	b := Simulate(build(true), Options{Seed: 5, Requests: 50})
+	for i := range a.Attempts {
+		if a.Attempts[i].Edge != entryEdge && a.Attempts[i].Service != b.Attempts[i].Service {
+			t.Fatalf("attempt %d: %v and %v", i, a.Attempts[i].Service, b.Attempts[i].Service)
+		}
+	}
+}
