@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tailscope/tailscope/config"
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/population"
@@ -23,8 +22,10 @@ func Inspect(ctx context.Context, o *Options) (*report.Inspection, error) {
 	if err := l.all(ctx, o); err != nil {
 		return nil, err
 	}
+	reading := o.reading()
+	reading.Inner = true
 	in := &inspector{
-		analyzer: analyzer{o: o, opt: o.stats(), reading: summary.Read(nil, l.Sides[summary.Current], true)},
+		analyzer: analyzer{o: o, opt: o.stats(), reading: summary.Read(nil, l.Sides[summary.Current], reading)},
 		out:      &report.Inspection{Version: o.Version},
 	}
 	in.set = in.reading.Sets[summary.Current]
@@ -439,11 +440,7 @@ func (in *inspector) waits() {
 
 // metrics lists the pools, signals and durations that metrics hold.
 func (in *inspector) metrics() {
-	var own []config.Metric
-	if in.o.Config != nil {
-		own = in.o.Config.Metrics
-	}
-	names := metric.NewNames(own)
+	names := in.o.reading().Names
 	type pool struct{ service, kind, name string }
 	pools := map[pool]*report.InspectedPool{}
 	var order []pool

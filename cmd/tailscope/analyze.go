@@ -30,12 +30,19 @@ func analyzeCommand() *cobra.Command {
 	return c
 }
 
-// renderers are the formats of a report.
-var renderers = map[string]func(io.Writer, *report.Report) error{
-	"text":     func(w io.Writer, r *report.Report) error { return text.Write(w, r, text.For(w)) },
-	"json":     report.Encode,
-	"markdown": markdown.Write,
-	"html":     html.Write,
+// renderers are the formats of a report. top is how many endpoints are shown in
+// full; zero leaves it to the format.
+var renderers = map[string]func(w io.Writer, r *report.Report, top int) error{
+	"text": func(w io.Writer, r *report.Report, top int) error {
+		o := text.For(w)
+		o.Top = top
+		return text.Write(w, r, o)
+	},
+	"json": func(w io.Writer, r *report.Report, _ int) error { return report.Encode(w, r) },
+	"markdown": func(w io.Writer, r *report.Report, top int) error {
+		return markdown.Write(w, r, markdown.Options{Top: top})
+	},
+	"html": func(w io.Writer, r *report.Report, top int) error { return html.Write(w, r, html.Options{Top: top}) },
 }
 
 func analyze(c *cobra.Command, args []string, f *analyzeFlags) error {
@@ -50,6 +57,15 @@ func analyze(c *cobra.Command, args []string, f *analyzeFlags) error {
 	if err := f.runs(args, &o); err != nil {
 		return err
 	}
+	if f.saveBase != "" && len(o.Baseline) == 0 {
+		return &usageError{"--save-baseline without a baseline", "give --baseline PATH, or --save for a single data set"}
+	}
+	top := 0
+	if c.Flags().Changed("top") {
+		if top = f.top; top == 0 {
+			top = -1 // all
+		}
+	}
 	progress := newProgress(c.ErrOrStderr())
 	o.Stdin, o.Progress = c.InOrStdin(), progress.read
 	loaded, err := analysis.Load(c.Context(), &o)
@@ -61,9 +77,6 @@ func analyze(c *cobra.Command, args []string, f *analyzeFlags) error {
 		if path == "" {
 			continue
 		}
-		if len(loaded.Sides[side]) == 0 {
-			return &usageError{"--save-baseline without a baseline", ""}
-		}
 		if err := save(path, loaded.Sides[side]); err != nil {
 			return err
 		}
@@ -72,7 +85,7 @@ func analyze(c *cobra.Command, args []string, f *analyzeFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := write(c.OutOrStdout(), f.output, func(w io.Writer) error { return render(w, rep) }); err != nil {
+	if err := write(c.OutOrStdout(), f.output, func(w io.Writer) error { return render(w, rep, top) }); err != nil {
 		return err
 	}
 	if notComparable(rep) {

@@ -8,8 +8,18 @@ import (
 
 	"github.com/tailscope/tailscope/analysis"
 	"github.com/tailscope/tailscope/report"
+	"github.com/tailscope/tailscope/report/html"
+	"github.com/tailscope/tailscope/report/markdown"
 	"github.com/tailscope/tailscope/report/text"
 )
+
+// inspectRenderers are the formats of an inspection.
+var inspectRenderers = map[string]func(io.Writer, *report.Inspection) error{
+	"text":     func(w io.Writer, in *report.Inspection) error { return text.WriteInspection(w, in, text.For(w)) },
+	"json":     report.EncodeInspection,
+	"markdown": markdown.WriteInspection,
+	"html":     html.WriteInspection,
+}
 
 func inspectCommand() *cobra.Command {
 	var f inputFlags
@@ -20,8 +30,9 @@ func inspectCommand() *cobra.Command {
 		Example: `  tailscope inspect traces.jsonl metrics.jsonl
   tailscope inspect export/ --format json`,
 		RunE: func(c *cobra.Command, args []string) error {
-			if format != "text" && format != "json" {
-				return &usageError{fmt.Sprintf("--format: %q is not a format of an inspection", format), "text or json"}
+			render, ok := inspectRenderers[format]
+			if !ok {
+				return &usageError{fmt.Sprintf("--format: %q is not a format of an inspection", format), "text, json, markdown or html"}
 			}
 			if err := checkPaths(args); err != nil {
 				return err
@@ -38,16 +49,11 @@ func inspectCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return write(c.OutOrStdout(), output, func(w io.Writer) error {
-				if format == "json" {
-					return report.EncodeInspection(w, in)
-				}
-				return text.WriteInspection(w, in, text.For(w))
-			})
+			return write(c.OutOrStdout(), output, func(w io.Writer) error { return render(w, in) })
 		},
 	}
 	c.Flags().StringVar(&f.config, "config", "", "read `FILE` instead of tailscope.yaml")
-	c.Flags().StringVar(&format, "format", "text", "text or json")
+	c.Flags().StringVar(&format, "format", "text", "text, json, markdown or html")
 	c.Flags().StringVarP(&output, "output", "o", "", "write to `FILE`")
 	return c
 }
