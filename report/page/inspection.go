@@ -249,16 +249,16 @@ func (b *builder) inspectedSampling(in *report.Inspection) {
 
 // inspectedEvidence lists what could show a queue, a deadline or a pause.
 func (b *builder) inspectedEvidence(in *report.Inspection) {
-	if len(in.Edges)+len(in.Waits)+len(in.Pools)+len(in.Signals)+len(in.Durations)+len(in.Deadlines) == 0 {
-		return
-	}
-	b.heading(2, plain("Evidence of waiting"))
 	var before []string
 	for _, e := range in.Endpoints {
 		if e.BeforeRequests > 0 {
 			before = append(before, fmt.Sprintf("%s: %s of %s", b.endpoint(e.Service, e.Operation), b.name(e.Before), plural(e.BeforeRequests, "request")))
 		}
 	}
+	if len(before)+len(in.Edges)+len(in.Waits)+len(in.Pools)+len(in.Signals)+len(in.Durations)+len(in.Deadlines) == 0 {
+		return
+	}
+	b.heading(2, plain("Evidence of waiting"))
 	if len(before) > 0 {
 		b.para(plainf("Before the entry span: %s.", some(before)))
 	}
