@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
@@ -81,7 +82,10 @@ func (a *analyzer) ingest(rep *report.Report, l *Loaded) {
 	}
 	a.clocks(rep, defects)
 	for _, k := range defects.Kinds() {
-		info := trace.Defects[k]
+		info, ok := trace.Defects[k]
+		if !ok {
+			info = metric.Defects[k]
+		}
 		in.Defects = append(in.Defects, report.Defect{
 			Kind: string(k), Severity: report.Severity(info.Severity.String()), Count: defects[k].N, Example: defects[k].Example, Message: info.Sentence,
 		})

@@ -1,14 +1,12 @@
 package analysis
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/report"
-	"github.com/tailscope/tailscope/summary"
 )
 
 // minHop is the share of requests by which a call must have come or gone to
@@ -68,76 +66,17 @@ func (a *analyzer) differences(e *report.Endpoint, v *view, ids map[graph.SlotID
 	for _, slot := range lost {
 		add(report.LostHop, slot, share(base[slot]), share(cur[slot]), "")
 	}
-	a.serialized(v, order, cur, base, add)
-}
-
-// serialized finds parents some of whose calls ran side by side on one side and
-// in turn on the other.
-func (a *analyzer) serialized(v *view, order []graph.SlotID, cur, base map[graph.SlotID]*nodeStat, add func(report.DifferenceKind, graph.SlotID, float64, float64, string)) {
-	d := a.reading.Dict
-	was, is := v.Sides[summary.Baseline].Set.Calibration.Verdicts, v.Sides[summary.Current].Set.Calibration.Verdicts
-	inTurn := func(verdicts *graph.Verdicts, x, y *nodeStat) (serial, parallel bool, share float64) {
-		o, r := orderIn(verdicts, d, x, y), orderIn(verdicts, d, y, x)
-		n := o.Held + o.Refuted
-		if n == 0 {
-			return false, false, 0
+	for _, r := range v.Reorders() {
+		kind := report.Parallelized
+		if r.Serial {
+			kind = report.Serialized
 		}
-		if x == y {
-			return o.Verdict == graph.OrderHeld, o.Verdict == graph.OrderRefuted, float64(o.Held) / float64(n)
+		names := make([]string, len(r.Slots))
+		for i, k := range r.Slots {
+			names[i] = a.shownOperation(d.SlotAt(k))
 		}
-		m := r.Held + r.Refuted
-		return o.Verdict == graph.OrderHeld || r.Verdict == graph.OrderHeld, o.Verdict == graph.OrderRefuted && r.Verdict == graph.OrderRefuted,
-			max(float64(o.Held)/float64(n), float64(r.Held)/float64(max(m, 1)))
-	}
-	type change struct {
-		kind    report.DifferenceKind
-		was, is float64
-		names   []string
-	}
-	for _, parent := range order {
-		found := map[report.DifferenceKind]*change{}
-		var kids []graph.SlotID
-		for _, k := range order {
-			if d.SlotAt(k).Parent == parent && base[k] != nil {
-				kids = append(kids, k)
-			}
-		}
-		if len(kids) > maxEdges {
-			continue
-		}
-		for i, x := range kids {
-			for _, y := range kids[i:] {
-				if x == y && (cur[x].calls == cur[x].present || base[x].calls == base[x].present) {
-					continue
-				}
-				serialWas, parallelWas, shareWas := inTurn(was, base[x], base[y])
-				serialIs, parallelIs, shareIs := inTurn(is, cur[x], cur[y])
-				var kind report.DifferenceKind
-				switch {
-				case parallelWas && serialIs:
-					kind = report.Serialized
-				case serialWas && parallelIs:
-					kind = report.Parallelized
-				default:
-					continue
-				}
-				c := found[kind]
-				if c == nil {
-					c = &change{kind: kind, was: shareWas, is: shareIs}
-					found[kind] = c
-				}
-				for _, k := range []graph.SlotID{x, y} {
-					if n := a.shownOperation(d.SlotAt(k)); !slices.Contains(c.names, n) {
-						c.names = append(c.names, n)
-					}
-				}
-			}
-		}
-		for _, kind := range []report.DifferenceKind{report.Serialized, report.Parallelized} {
-			if c := found[kind]; c != nil {
-				add(kind, parent, c.was, c.is, fmt.Sprintf("calls concerned: %s", strings.Join(c.names, ", ")))
-			}
-		}
+		slices.Sort(names)
+		add(kind, r.Parent, r.Was, r.Is, "calls concerned: "+strings.Join(names, ", "))
 	}
 }
 

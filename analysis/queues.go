@@ -6,6 +6,7 @@ import (
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/hypotheses"
+	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
@@ -15,6 +16,7 @@ import (
 // A queueKey is a call that waits, or the explicit wait of a resource.
 type queueKey struct {
 	slot     graph.SlotID
+	site     queuewait.Site
 	explicit trace.StringID // the evidence of an explicit wait
 	resource trace.StringID
 }
@@ -42,17 +44,25 @@ func (a *analyzer) queues(e *report.Endpoint, v *view) {
 		order = append(order, k)
 	}
 	slices.SortFunc(order, func(x, y queueKey) int {
-		return cmp.Or(cmp.Compare(x.slot, y.slot), cmp.Compare(x.explicit, y.explicit), cmp.Compare(x.resource, y.resource))
+		return cmp.Or(cmp.Compare(x.slot, y.slot), cmp.Compare(x.site, y.site), cmp.Compare(x.explicit, y.explicit), cmp.Compare(x.resource, y.resource))
 	})
 	for _, k := range order {
 		s := a.reading.Dict.SlotAt(k.slot)
 		q := report.Queue{Service: a.caller(s), Peer: a.peer(s), Operation: a.shownOperation(s), Evidence: "client duration less server duration, beyond the floor", Owner: string(report.Untraced), InferredLimit: report.Null}
+		a.owner(&q, v, k)
 		if k.explicit != 0 {
 			q.Evidence, q.Resource, q.Owner = a.str(k.explicit), a.str(k.resource), string(report.ClientWait)
 		}
+		occupancy := func(side int, s *report.QueueSide) {
+			if o := a.verdictOn(v, k); o != nil && o.Sides[side] != nil {
+				occupied(s, o, side)
+			}
+		}
 		q.Current = queueSide(sides[summary.Current][k])
+		occupancy(summary.Current, &q.Current)
 		if a.reading.Comparison() {
 			b := queueSide(sides[summary.Baseline][k])
+			occupancy(summary.Baseline, &b)
 			q.Baseline = &b
 		}
 		e.Queues = append(e.Queues, q)
@@ -86,17 +96,101 @@ func (a *analyzer) queueStats(v *view, s *hypotheses.Side) map[queueKey]*queueSt
 			if !ok {
 				continue
 			}
-			st := get(queueKey{slot: v.Relative(q, c.Slot)})
+			st := get(queueKey{slot: v.Relative(q, c.Slot), site: queuewait.Between})
 			st.wait, st.gap, st.service, st.w = append(st.wait, wait), append(st.gap, gap), append(st.service, c.Work.Duration()), append(st.w, w)
 		}
+		a.leads(v, q, &l.Walker, func(k queueKey, wait, gap, service int64) {
+			st := get(k)
+			st.wait, st.gap, st.service, st.w = append(st.wait, wait), append(st.gap, gap), append(st.service, service), append(st.w, w)
+		})
 		for _, x := range q.Waits {
 			c := &q.Calls[x.Call]
-			st := get(queueKey{v.Relative(q, c.Slot), x.Evidence, x.Resource})
+			st := get(queueKey{v.Relative(q, c.Slot), queuewait.Between, x.Evidence, x.Resource})
 			service := c.Outer().Duration() - x.Duration()
 			st.wait, st.gap, st.service, st.w = append(st.wait, x.Duration()), append(st.gap, x.Duration()), append(st.service, service), append(st.w, w)
 		}
 	}
 	return m
+}
+
+// leads calls f for each call of a request whose wait shows before its client
+// span and is somebody's.
+func (a *analyzer) leads(v *view, q *summary.Request, w *graph.Walker, f func(k queueKey, wait, gap, service int64)) {
+	owners := q.Set.Calibration.Owners
+	var plan *graph.Plan
+	for i := 1; i < len(q.Calls); i++ {
+		c := &q.Calls[i]
+		if !owners.Of(c, queuewait.Lead).Claimed() {
+			continue
+		}
+		if plan == nil {
+			plan = w.Plan(q.Record, nil)
+		}
+		for k := range plan.Steps {
+			s := &plan.Steps[k]
+			if s.Leave || !s.Client() || int(s.Call()) != i {
+				continue
+			}
+			floor, _ := owners.Leads.Of(c.Slot)
+			f(queueKey{slot: v.Relative(q, c.Slot), site: queuewait.Lead}, max(0, s.NS-floor.NS), max(0, s.NS), c.Outer().Duration())
+		}
+	}
+}
+
+// verdictOn is the verdict on whose queue a row is; nil of an explicit wait.
+func (a *analyzer) verdictOn(v *view, k queueKey) *queuewait.Verdict {
+	if k.explicit != 0 {
+		return nil
+	}
+	for _, side := range v.Sides {
+		if side == nil {
+			continue
+		}
+		for _, q := range side.Counted {
+			for i := range q.Calls {
+				if v.Relative(q, q.Calls[i].Slot) == k.slot && q.Calls[i].Client.Seen() && (k.site == queuewait.Lead || q.Calls[i].Paired()) {
+					return q.Set.Calibration.Owners.Of(&q.Calls[i], k.site)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// owner says whose queue it is, and what was asked.
+func (a *analyzer) owner(q *report.Queue, v *view, k queueKey) {
+	if k.site == queuewait.Lead {
+		q.Evidence = "time in the caller before the client span, beyond the usual"
+	}
+	o := a.verdictOn(v, k)
+	if o == nil {
+		return
+	}
+	q.Owner, q.Resource = string(o.Owner), o.Resource
+	for _, t := range o.Tests {
+		q.Tests = append(q.Tests, report.OwnerTest{Test: t.Name, Says: string(t.Says), Decided: t.Decided, Statement: t.Statement})
+	}
+	limit := func(side int) report.Num {
+		if s := o.Sides[side]; s != nil && s.Limit > 0 && !s.FromPool {
+			return report.Int(int64(s.Limit))
+		}
+		return report.Null
+	}
+	q.InferredLimit = limit(summary.Current)
+	if a.reading.Comparison() {
+		q.InferredLimitBaseline = limit(summary.Baseline)
+	}
+	if !o.Model.OK && o.Claimed() && o.Model.Why != "" && a.reading.Comparison() {
+		q.Warnings = append(q.Warnings, "the change of this wait is not split over its drivers: "+o.Model.Why)
+	}
+}
+
+// occupied fills how full the resource was: by its metrics, else against the
+// inferred limit.
+func occupied(s *report.QueueSide, o *queuewait.Verdict, side int) {
+	if p := o.Sides[side].Pool; p != nil && p.Occupancy.Seconds > 0 && (o.Owner == queuewait.ClientWait || o.Owner == queuewait.Own) {
+		s.Occupancy, s.OccupancyP50, s.OccupancyMax = report.Some(p.Occupancy.P99), report.Some(p.Occupancy.P50), report.Some(p.Occupancy.Max)
+	}
 }
 
 func queueSide(s *queueStat) report.QueueSide {

@@ -132,6 +132,7 @@ func (n *Names) Meaning(k *Key) (m Meaning, ok bool) {
 		for i := range n.own {
 			if own := &n.own[i]; config.Match(own.Name, k.Name) {
 				m = ownMeaning(own, k)
+				m.rank = i - len(n.own) // before the known names
 				return m, m.Role != NoRole
 			}
 		}
@@ -148,7 +149,7 @@ func (n *Names) Meaning(k *Key) (m Meaning, ok bool) {
 }
 
 func ownMeaning(own *config.Metric, k *Key) Meaning {
-	m := Meaning{Kind: Kind(own.Kind), Pool: own.Pool, unit: own.Unit, rank: -1}
+	m := Meaning{Kind: Kind(own.Kind), Pool: own.Pool, unit: own.Unit}
 	if i := slices.Index(config.Roles, own.Role); i >= 0 {
 		m.Role = Role(i + 1)
 	}

@@ -88,7 +88,9 @@ func poolView(k poolKey, members []member, w Window) (v PoolView, ok bool) {
 				continue
 			}
 			if len(chosen) > 0 {
-				if m.rank > chosen[0].rank || m.rank == chosen[0].rank && m.Name != chosen[0].Name {
+				// Two spellings of one known name repeat each other; what one
+				// entry of a configuration fits are parts.
+				if m.rank > chosen[0].rank || m.rank == chosen[0].rank && m.rank > 0 && m.Name != chosen[0].Name {
 					continue
 				}
 				if m.rank < chosen[0].rank {

@@ -224,6 +224,23 @@ func TestOwnNames(t *testing.T) {
 	}
 }
 
+// One entry that fits two metrics of a pool: they are its parts. Two entries for
+// one role: the first.
+func TestOwnNamesThatMeet(t *testing.T) {
+	f := fold(t, `
+		acme.read.busy gauge t=20 v=3
+		acme.write.busy gauge t=20 v=4
+		acme.all gauge t=20 v=9`)
+	own := []config.Metric{{Name: "acme.*.busy", Role: "used", Pool: "p"}, {Name: "acme.all", Role: "used", Pool: "p"}}
+	if p := f.Pools(Window{}, NewNames(own)); len(p) != 1 || p[0].Used.Max != 7 {
+		t.Errorf("%+v", p)
+	}
+	own[0], own[1] = own[1], own[0]
+	if p := f.Pools(Window{}, NewNames(own)); len(p) != 1 || p[0].Used.Max != 9 {
+		t.Errorf("%+v", p)
+	}
+}
+
 // Names that look alike and mean something else.
 func TestLookAlikes(t *testing.T) {
 	for _, name := range []string{

@@ -20,8 +20,11 @@ type Times struct {
 // law: waits give the number of the waiting, holds that of the used. NaN if it
 // cannot be known.
 func (t *Times) InFlight() float64 {
-	if t.Seconds == 0 {
+	switch {
+	case t.Seconds == 0:
 		return math.NaN()
+	case t.Count == 0:
+		return 0
 	}
 	return t.MeanMS / 1e3 * float64(t.Count) / t.Seconds
 }

@@ -140,7 +140,7 @@ func (r *Reading) owners(floors *queuewait.Floors, names *metric.Names) {
 	var data [2]*queuewait.Data
 	for i, set := range r.Sets {
 		if set != nil {
-			set.Pools = set.Metrics.Pools(metric.Window{}, names)
+			set.Pools = set.Metrics.Pools(metric.Window{From: set.Counts.From, To: set.Counts.To}, names)
 			data[i] = &queuewait.Data{Dict: r.Dict, Records: set.Records, Verdicts: set.Calibration.Verdicts, Pools: set.Pools, Sampled: set.Sampled()}
 		}
 	}

@@ -187,19 +187,21 @@ func (s *Set) Metrics(yield func([]otlp.ResourceMetrics) error) error {
 func (s *Set) Encode(enc otlp.Encoding) (traces, metrics []byte) {
 	f := otlp.Format{Encoding: enc}
 	var t, m bytes.Buffer
-	var b []byte
-	s.each(enc, func(isTraces bool, msg []byte) error {
+	s.Messages(enc, func(isTraces bool, msg []byte) error {
 		if isTraces {
 			f.Frame(&t, msg)
 		} else {
 			f.Frame(&m, msg)
 		}
 		return nil
-	}, b)
+	})
 	return t.Bytes(), m.Bytes()
 }
 
-func (s *Set) each(enc otlp.Encoding, f func(traces bool, msg []byte) error, b []byte) error {
+// Messages calls f for each message that the Collector writes, traces first. The bytes are valid until f
+// returns.
+func (s *Set) Messages(enc otlp.Encoding, f func(traces bool, msg []byte) error) error {
+	var b []byte
 	err := s.Traces(func(rs []otlp.ResourceSpans) error {
 		if enc == otlp.Proto {
 			b = otlp.AppendTracesProto(b[:0], rs)
@@ -236,12 +238,12 @@ func (s *Set) WriteFiles(dir string, format otlp.Format) error {
 	}
 	t := &otlp.Files{Format: format, Dir: dir, Name: "traces"}
 	m := &otlp.Files{Format: format, Dir: dir, Name: "metrics"}
-	err := s.each(format.Encoding, func(traces bool, msg []byte) error {
+	err := s.Messages(format.Encoding, func(traces bool, msg []byte) error {
 		if traces {
 			return t.Write(msg)
 		}
 		return m.Write(msg)
-	}, nil)
+	})
 	if err != nil {
 		return err
 	}

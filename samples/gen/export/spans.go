@@ -57,7 +57,7 @@ func resource(system string, in *sim.Instance) *otlp.Resource {
 	}}
 }
 
-var sdkVersion = map[string]string{"java": "1.53.0", "go": "1.38.0", "dotnet": "1.12.0", "nodejs": "2.1.0", "python": "1.36.0"}
+var sdkVersion = map[string]string{"java": "1.53.0", "go": "1.38.0", "dotnet": "1.12.0", "nodejs": "2.1.0", "python": "1.36.0", "cpp": "1.22.0"}
 
 // scope is the instrumentation library that makes a span.
 func scope(sp *sim.Span) otlp.Scope {
@@ -70,6 +70,8 @@ func scope(sp *sim.Span) otlp.Scope {
 	switch {
 	case sp.Kind == sim.Internal:
 		return otlp.Scope{Name: sp.In.Service.Name, Version: sp.In.Service.Version}
+	case sp.In.Proxy:
+		return otlp.Scope{Name: "envoy"}
 	case lang == "go":
 		name = [...]string{"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp",
 			"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc",
@@ -140,6 +142,10 @@ func (w *writer) span(sp *sim.Span) otlp.Span {
 		o.Links = []otlp.Link{{TraceID: l.Trace, SpanID: l.Span, Flags: sampledFlag}}
 	}
 	if sp.Op == nil {
+		return o
+	}
+	if sp.In.Proxy {
+		w.envoy(&o, sp)
 		return o
 	}
 	switch sp.Op.Protocol {
@@ -214,12 +220,8 @@ func (w *writer) name(op *sim.Operation) string {
 
 func (w *writer) http(o *otlp.Span, sp *sim.Span) {
 	name := w.name(sp.Op)
-	method, route, _ := strings.Cut(name, " ")
-	path := route
-	if i := strings.IndexByte(route, '{'); i >= 0 {
-		j := strings.IndexByte(route, '}')
-		path = route[:i] + strconv.Itoa(100000+w.s.Run.Requests[sp.Request].Identity) + route[j+1:]
-	}
+	_, route, _ := strings.Cut(name, " ")
+	method, path := w.httpPath(sp)
 	host := sp.Op.Service.Name
 	if sp.Kind == sim.Server {
 		o.Name = name
@@ -324,6 +326,41 @@ func (w *writer) message(o *otlp.Span, sp *sim.Span) {
 			o.Attrs = append(o.Attrs, text("error.type", "_OTHER"))
 		}
 	}
+}
+
+// envoy is a span of a sidecar: it knows the connection and the HTTP below a gRPC call, not the route.
+func (w *writer) envoy(o *otlp.Span, sp *sim.Span) {
+	svc, port, method, path, code := sp.Op.Service.Name, 8080, "POST", "/"+sp.Op.Name, 200
+	if sp.Op.Protocol == sim.HTTP {
+		method, path = w.httpPath(sp)
+		code = HTTPStatus(sp.Outcome)
+	} else {
+		port = 9090
+	}
+	host := svc + "." + w.s.Run.System.Name + ".svc.cluster.local:" + strconv.Itoa(port)
+	o.Name = host + "/*"
+	o.Attrs = []otlp.Attr{text("component", "proxy"), text("upstream_cluster", fmt.Sprintf("inbound|%d||", port)),
+		text("node_id", fmt.Sprintf("sidecar~%s~%s.%s~%[3]s.svc.cluster.local", w.address[sp.Peer], sp.Peer.Host, w.s.Run.System.Name)),
+		text("istio.canonical_service", svc), text("istio.namespace", w.s.Run.System.Name),
+		text("http.method", method), text("http.url", "http://"+host+path), text("http.protocol", "HTTP/1.1"), text("response_flags", "-"),
+		text("http.status_code", strconv.Itoa(code))}
+	if sp.Op.Protocol == sim.GRPC {
+		n, name := GRPCStatus(sp.Outcome)
+		o.Attrs = append(o.Attrs, text("grpc.status_code", strconv.Itoa(n)), text("grpc.message", name))
+	}
+	if code >= 500 {
+		o.Status = 2
+	}
+}
+
+// httpPath is the method and the path of a request, with its ids.
+func (w *writer) httpPath(sp *sim.Span) (method, path string) {
+	method, path, _ = strings.Cut(w.name(sp.Op), " ")
+	if i := strings.IndexByte(path, '{'); i >= 0 {
+		j := strings.IndexByte(path, '}')
+		path = path[:i] + strconv.Itoa(100000+w.s.Run.Requests[sp.Request].Identity) + path[j+1:]
+	}
+	return method, path
 }
 
 // entry adds what the edge of the system knows of a request.

@@ -95,6 +95,12 @@ func checkoutScenarios() []*Scenario {
 	taking := Component{Service: "orders", Peer: "orders-db", Operation: stock}
 	return built(checkout,
 		null("checkout/null", "the same system on two days"),
+		&Scenario{Name: "checkout/null-consumer", Verdict: NoChange, About: "shipping, which reads from the queue, takes three times as long",
+			currentOnly: slower("shipping", "orders.placed", 3)},
+		&Scenario{Name: "checkout/two-causes", Verdict: Regression, About: "a fraud check before the payment, and a slow instance of tax", Causes: []Cause{
+			{Kind: "new-hop", Component: Component{Service: "orders", Peer: "fraud", Operation: "POST /score"},
+				Apply: hop("orders", orders, to("payment"), "fraud", "python", "POST /score", sim.HTTP, 50*ms)},
+			{Kind: "instance", Component: Component{Service: "tax"}, Apply: slow("tax", 1, 10), instance: 1}}},
 		regression("checkout/client-wait", "client-wait", paying, "orders keeps two connections to payment where it had 16; the wait is before its client spans",
 			pool("orders", "payment", 2)),
 		regression("checkout/server-queue", "server-queue", payment, "payment has two threads where it had 16", slots("payment", 2)),
@@ -127,6 +133,9 @@ func checkoutScenarios() []*Scenario {
 		artefact("checkout/measurement-renamed", "instrumentation", "an upgrade of the cart renames its operation", nil, func(o *export.Options) {
 			o.Rename = map[string]string{"cart cart.v1.Carts/Get": "cart.v2.CartService/GetCart"}
 		}),
+		artefact("checkout/measurement-population", "population", "payment refuses what it cannot do at once; the refused orders fail fast", func(s *sim.System) {
+			s.Service("payment").Executor.Queue = 1
+		}, nil).with(slots("payment", 2)),
 		artefact("checkout/measurement-clock", "clock", "the hosts' clocks are off by up to 60 ms", func(s *sim.System) {
 			for _, v := range s.Services {
 				v.ClockSkew = 60 * ms

@@ -106,13 +106,23 @@ func mercuryScenarios() []*Scenario {
 		null("mercury/null-lossy", "the same system on two days; 1 % of the spans and of the SDKs' batches are lost").exported(func(o *export.Options) {
 			o.LoseSpans, o.LoseBatches = 0.01, 0.01
 		}),
+		&Scenario{Name: "mercury/null-async", Verdict: NoChange, About: "the record of exposures, for which nobody waits, takes ten times as long",
+			currentOnly: slower("experiment", "experiment.v1.Exposures/Record", 10)},
 		&Scenario{Name: "mercury/null-busier", Verdict: NoChange, About: "a fifth more load, which no queue notices",
-			Causes: nil, currentOnly: rate(1.2)},
+			currentOnly: rate(1.2)},
 		regression("mercury/client-wait", "client-wait", pricing,
 			"the ingress keeps fewer connections to pricing: calls wait for one, pricing is as fast as before", fewer),
 		regression("mercury/client-wait-sampled", "client-wait", pricing, "the same, 20 % head sampled", fewer).exported(head(0.2)),
 		regression("mercury/server-queue", "server-queue", own, "pricing has two worker threads where it had 16", slots("pricing", 2)),
 		regression("mercury/service-time", "service-time", own, "pricing takes nearly twice as long for a quote", slower("pricing", quotes, 1.9)),
+		regression("mercury/service-time-pool", "service-time", own, "pricing takes longer, so that its callers' connections no longer suffice: the wait is a consequence",
+			slower("pricing", quotes, 1.6)).with(pool("ingress", "pricing", 4)),
+		regression("mercury/service-time-class", "service-time", own, "quotes for enterprise customers take four times as long", func(s *sim.System) {
+			op := s.Service("pricing").Op(quotes)
+			op.Plan = append(op.Plan, &sim.When{Classes: []string{"enterprise"}, Then: &sim.Work{Time: lognormal(90*ms, 0.3), CPU: 0.2}})
+		}),
+		regression("mercury/load-pool", "load", Component{Service: "ingress"}, "nearly twice the requests; the ingress' connections to pricing do not suffice", rate(1.9)).
+			with(pool("ingress", "pricing", 4)),
 		regression("mercury/contention", "contention", own, "pricing's containers get less than a core", cores("pricing", 0.6)),
 		regression("mercury/instance", "instance", Component{Service: "pricing"}, "one of pricing's two instances is slow", slow("pricing", 1, 3)).on(1),
 		regression("mercury/placement", "instance", Component{Service: "pricing"}, "nine in ten calls of pricing go to one instance, whose threads do not suffice",

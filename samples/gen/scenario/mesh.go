@@ -66,6 +66,12 @@ func mesh() *sim.System {
 	return sys
 }
 
+func sidecars(s *sim.System) {
+	for _, v := range s.Services {
+		v.Spans.Sidecar = v.Peer == nil
+	}
+}
+
 func meshScenarios() []*Scenario {
 	const rating, list, describe, banner, products, page, convert = "ratings.v1.Ratings/Get", "reviews.v3.Reviews/List", "GET /details/{id}", "GET /ads/{id}", "product.v4.Products/Get", "GET /product/{id}", "currency.v1.Currency/Convert"
 	rated := Component{Service: "reviews", Peer: "ratings", Operation: rating}
@@ -74,6 +80,9 @@ func meshScenarios() []*Scenario {
 	advertised := Component{Service: "product", Peer: "ads", Operation: banner}
 	return built(mesh,
 		null("mesh/null", "the same system on two days"),
+		null("mesh/null-sidecars", "the same system on two days; the sidecars report spans, too").with(sidecars),
+		regression("mesh/server-queue-sidecars", "server-queue", reviews, "reviews has one thread where it had eight; the sidecars' spans begin before the queue", slots("reviews", 1)).with(sidecars),
+		regression("mesh/retries-sampled", "retries", rated, "ratings fails more often; half of the traces are sampled", fails("ratings", rating, 0.07)).exported(head(0.5)),
 		regression("mesh/client-wait", "client-wait", Component{Service: "reviews", Peer: "reviews-db", Operation: "aggregate reviews"},
 			"reviews keeps one connection to its database where it had eight", pool("reviews", "reviews-db", 1)).with(all(slots("reviews", 24), slower("reviews-db", "aggregate reviews", 1.8))),
 		regression("mesh/server-queue", "server-queue", reviews, "reviews has one thread where it had eight", slots("reviews", 1)),

@@ -43,6 +43,7 @@ type handler struct {
 	ended    bool
 	deadline Time
 	span     uint64 // the span that its calls are children of
+	parent   uint64 // the parent of its own
 	w        waiter
 	arrived  Time
 	started  Time
@@ -56,7 +57,11 @@ func (a *attempt) arrive() {
 	in := a.callee
 	h := &handler{r: a.r, a: a, op: a.op, inst: in, key: a.key.Name("serve"), arrived: a.r.now, deadline: a.deadline}
 	a.h = h
-	h.span = a.spanID
+	h.span, h.parent = a.spanID, a.spanID
+	if in.sidecar != nil {
+		h.span = uint64(a.key.Name("sidecar span"))
+		h.parent = h.span
+	}
 	if h.reports() {
 		h.span = uint64(a.key.Name("server span"))
 	}
@@ -94,6 +99,9 @@ func (h *handler) begin() {
 		return
 	}
 	h.runSeq(h.op.Plan, 0, &h.sc, h.key, func(o Outcome) {
+		if o == Rejected {
+			o = Failed // by whom it called; itself it took the request
+		}
 		if o == OK && h.op.FailP > 0 && h.key.Name("fail").Float() < h.op.FailP {
 			o = Failed
 		}
@@ -132,6 +140,9 @@ func (h *handler) end(o Outcome) {
 	}
 	if m := h.inst.meters; m != nil {
 		m.served(h, o)
+	}
+	if h.inst.sidecar != nil {
+		h.reportSidecar(o)
 	}
 	if h.reports() && (h.working || !h.inst.Service.Spans.ServerAfterQueue || o == Rejected) {
 		h.report(o)

@@ -49,7 +49,7 @@ func (h *handler) report(o Outcome) {
 	if !h.r.Options.Spans {
 		return
 	}
-	s := Span{Trace: h.a.trace, ID: h.span, Parent: h.a.spanID, Remote: true, Kind: Server, Op: h.op, In: h.inst,
+	s := Span{Trace: h.a.trace, ID: h.span, Parent: h.parent, Remote: true, Kind: Server, Op: h.op, In: h.inst,
 		Start: h.arrived, End: h.r.now, Stamp: -1, Outcome: o, Served: Omitted, Request: h.a.req, Entry: h.a.edge == entryEdge, Link: h.a.link}
 	if h.inst.Service.Spans.ServerAfterQueue {
 		s.Start = h.started
@@ -61,6 +61,14 @@ func (h *handler) report(o Outcome) {
 		s.Kind = Consumer
 	}
 	h.r.span(s)
+}
+
+// reportSidecar writes the span of the proxy before the instance.
+func (h *handler) reportSidecar(o Outcome) {
+	if h.r.Options.Spans {
+		h.r.span(Span{Trace: h.a.trace, ID: h.parent, Parent: h.a.spanID, Remote: true, Kind: Server, Op: h.op, In: h.inst.sidecar, Peer: h.inst,
+			Start: h.arrived, End: h.r.now, Stamp: -1, Outcome: o, Served: Omitted, Request: h.a.req})
+	}
 }
 
 // client writes the client span of an attempt that ends now, if one was begun.

@@ -83,6 +83,7 @@ type Instance struct {
 	Offset  Time // its host's clock less the true time
 	Exec    *Resource
 	CPU     float64 // core-nanoseconds used so far
+	Proxy   bool    // a sidecar, not a service
 
 	r           *Run
 	cpu         *cpu
@@ -96,6 +97,7 @@ type Instance struct {
 	factor      float64
 	pausedUntil Time
 	meters      *meters
+	sidecar     *Instance // its proxy, which only reports spans
 	ReqActive   int
 }
 
@@ -182,6 +184,11 @@ func (r *Run) build() {
 			}
 			list = append(list, in)
 			r.Instances = append(r.Instances, in)
+			if s.Spans.Sidecar {
+				in.sidecar = &Instance{Service: &Service{Name: s.Name + "." + r.System.Name, Version: "1.27.3", Language: "cpp"}, N: n,
+					Host: host, Offset: in.Offset, Proxy: true}
+				r.Instances = append(r.Instances, in.sidecar)
+			}
 		}
 		r.services = append(r.services, list)
 		ops := 0
@@ -202,7 +209,7 @@ func (r *Run) build() {
 			in.pools[r.System.Service(p.Target).id] = res
 			in.poolList = append(in.poolList, res)
 		}
-		if r.Options.Metrics && in.Service.Peer == nil {
+		if r.Options.Metrics && in.Service.Peer == nil && !in.Proxy {
 			in.meters = newMeters(in)
 		}
 	}

@@ -158,6 +158,8 @@ type Spans struct {
 	ClientAfterPool bool
 	// PoolSpan, if set, names an internal span around each wait for a connection.
 	PoolSpan string
+	// Sidecar: a proxy before each instance reports a server span of its own around the instance's.
+	Sidecar bool
 	// StartStamp: entry server spans carry the time at which the proxy took the request.
 	StartStamp bool
 }
