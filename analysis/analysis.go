@@ -176,6 +176,11 @@ func (a *analyzer) endpoints(rep *report.Report) error {
 			break
 		}
 		rep.Endpoints = append(rep.Endpoints, a.row(v))
+		rows, err := a.kindRows(v)
+		if err != nil {
+			return err
+		}
+		rep.Endpoints = append(rep.Endpoints, rows...)
 	}
 	return nil
 }

@@ -14,18 +14,20 @@ type view struct {
 }
 
 func (a *analyzer) view(e *summary.Endpoint) (*view, error) {
-	since, until := a.o.Since, a.o.Until
-	c, err := hypotheses.NewComparison(a.reading, e, a.opt, func(q *summary.Request) bool {
-		at := q.Start().UTC()
-		if !since.IsZero() && at.Before(since) || !until.IsZero() && !at.Before(until) {
-			return false
-		}
-		return hypotheses.Counts(q.Record, a.o.Population)
-	})
+	c, err := hypotheses.NewComparison(a.reading, e, a.opt, a.counts)
 	if err != nil {
 		return nil, err
 	}
 	return &view{c}, nil
+}
+
+// counts reports whether a request is in the percentiles under the options.
+func (a *analyzer) counts(q *summary.Request) bool {
+	at := q.Start().UTC()
+	if !a.o.Since.IsZero() && at.Before(a.o.Since) || !a.o.Until.IsZero() && !at.Before(a.o.Until) {
+		return false
+	}
+	return hypotheses.Counts(q.Record, a.o.Population)
 }
 
 // judge gives all endpoints their verdicts, as one family.

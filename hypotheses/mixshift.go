@@ -74,8 +74,8 @@ func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
 	values := slices.Clone(at.Values)
 	slices.SortFunc(values, func(x, y ValueShare) int {
 		gain := func(v ValueShare) float64 {
-			if math.IsNaN(v.Effect) {
-				return 0
+			if math.IsNaN(v.Effect) || v.Cur <= v.Base {
+				return math.Inf(-1)
 			}
 			return (v.Cur - v.Base) * v.Effect
 		}
