@@ -12,6 +12,7 @@ import (
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/report/html"
 	"github.com/tailscope/tailscope/report/markdown"
+	"github.com/tailscope/tailscope/report/page"
 	"github.com/tailscope/tailscope/report/text"
 	"github.com/tailscope/tailscope/summary"
 )
@@ -30,19 +31,20 @@ func analyzeCommand() *cobra.Command {
 	return c
 }
 
-// renderers are the formats of a report. top is how many endpoints are shown in
-// full; zero leaves it to the format.
-var renderers = map[string]func(w io.Writer, r *report.Report, top int) error{
-	"text": func(w io.Writer, r *report.Report, top int) error {
+// renderers are the formats of a report; JSON holds all of it whatever is shown.
+var renderers = map[string]func(io.Writer, *report.Report, page.Options) error{
+	"text": func(w io.Writer, r *report.Report, show page.Options) error {
 		o := text.For(w)
-		o.Top = top
+		o.Top, o.Brief = show.Top, show.Brief
 		return text.Write(w, r, o)
 	},
-	"json": func(w io.Writer, r *report.Report, _ int) error { return report.Encode(w, r) },
-	"markdown": func(w io.Writer, r *report.Report, top int) error {
-		return markdown.Write(w, r, markdown.Options{Top: top})
+	"json": func(w io.Writer, r *report.Report, _ page.Options) error { return report.Encode(w, r) },
+	"markdown": func(w io.Writer, r *report.Report, show page.Options) error {
+		return markdown.Write(w, r, markdown.Options{Top: show.Top, Brief: show.Brief})
 	},
-	"html": func(w io.Writer, r *report.Report, top int) error { return html.Write(w, r, html.Options{Top: top}) },
+	"html": func(w io.Writer, r *report.Report, show page.Options) error {
+		return html.Write(w, r, html.Options{Top: show.Top, Brief: show.Brief})
+	},
 }
 
 func analyze(c *cobra.Command, args []string, f *analyzeFlags) error {
@@ -60,10 +62,10 @@ func analyze(c *cobra.Command, args []string, f *analyzeFlags) error {
 	if f.saveBase != "" && len(o.Baseline) == 0 {
 		return &usageError{"--save-baseline without a baseline", "give --baseline PATH, or --save for a single data set"}
 	}
-	top := 0
+	show := page.Options{Brief: f.brief}
 	if c.Flags().Changed("top") {
-		if top = f.top; top == 0 {
-			top = -1 // all
+		if show.Top = f.top; show.Top == 0 {
+			show.Top = -1 // all
 		}
 	}
 	progress := newProgress(c.ErrOrStderr())
@@ -85,7 +87,7 @@ func analyze(c *cobra.Command, args []string, f *analyzeFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := write(c.OutOrStdout(), f.output, func(w io.Writer) error { return render(w, rep, top) }); err != nil {
+	if err := write(c.OutOrStdout(), f.output, func(w io.Writer) error { return render(w, rep, show) }); err != nil {
 		return err
 	}
 	if notComparable(rep) {

@@ -46,6 +46,7 @@ type analyzeFlags struct {
 	quantile, alpha   float64
 	seed              int64
 	top               int
+	brief             bool
 	minEffect         string
 	memory            string
 	save, saveBase    string
@@ -60,12 +61,13 @@ func (f *analyzeFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.format, "format", "text", "text, json, markdown or html")
 	c.Flags().StringVarP(&f.output, "output", "o", "", "write the report to `FILE`")
 	c.Flags().DurationVar(&f.objective, "objective", 0, "latency that a good answer keeps, for goodput")
-	c.Flags().StringVar(&f.population, "population", d.Population.String(), "who counts: default, or success for completed requests only")
+	c.Flags().StringVar(&f.population, "population", d.Population.String(), "who counts: answered, or success for completed requests only")
 	c.Flags().Float64Var(&f.quantile, "quantile", d.Quantile, "the quantile that the analysis is about")
 	c.Flags().Float64Var(&f.alpha, "alpha", d.Alpha, "false discovery rate over endpoints; intervals hold with 1 - alpha")
 	c.Flags().Int64Var(&f.seed, "seed", 0, "seed of all resampling")
 	c.Flags().IntVar(&f.top, "top", 20, "show the `N` most important endpoints; 0 for all")
-	c.Flags().StringVar(&f.minEffect, "min-effect", "", "smallest change that counts, as `5%`, `1ms` or both with a comma")
+	c.Flags().BoolVar(&f.brief, "brief", false, "only the verdicts, where the time goes and the causes (text, markdown, html)")
+	c.Flags().StringVar(&f.minEffect, "min-effect", "", "smallest `CHANGE` that counts, as 5%, 1ms or both with a comma")
 	c.Flags().StringVar(&f.save, "save", "", "save the current set as a snapshot `FILE`")
 	c.Flags().StringVar(&f.saveBase, "save-baseline", "", "save the baseline as a snapshot `FILE`")
 }
