@@ -34,7 +34,8 @@ import (
 // A fact is PATH = VALUE. A path has keys, [n], [*] and [key=value] for the
 // elements of which it holds; a value is a number, from..to, a quoted text, ~RE,
 // true, null or absent. All places that the path names must have the value, and
-// there must be one. count PATH and sum PATH are of the places.
+// there must be one. count PATH and sum PATH are of the places. endpoints are the
+// rows of whole endpoints; rows are those of classes and shapes too.
 func TestCases(t *testing.T) {
 	for _, c := range cases(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -46,10 +47,12 @@ func TestCases(t *testing.T) {
 				word, args, _ := strings.Cut(f.Name, " ")
 				switch word {
 				case "analyze":
-					var doc any
+					var doc map[string]any
 					out := c.run(t, dir, append(append([]string{"analyze", "--inner", "--format", "json"}, c.paths(args)...), strings.Fields(args)...))
 					decode(t, out, &doc)
 					checkReport(t, out)
+					doc["rows"] = doc["endpoints"]
+					doc["endpoints"], _ = at(doc, "rows[class=][shape=]")
 					for n, line := range strings.Split(string(f.Data), "\n") {
 						if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
 							continue
@@ -272,7 +275,7 @@ func lines(t *testing.T, out []byte) string {
 }
 
 // fact checks a line such as "sum endpoints[*].requests.current.sampled = 3".
-func fact(doc any, line string) error {
+func fact(doc map[string]any, line string) error {
 	place, want, ok := strings.Cut(line, " = ")
 	if !ok {
 		return fmt.Errorf("want PATH = VALUE")
@@ -364,6 +367,10 @@ func at(doc any, path string) ([]any, error) {
 			case m[2] != "":
 				if n, _ := strconv.Atoi(m[2]); n < len(list) {
 					next = append(next, list[n])
+				}
+			case object != nil: // a second condition on an element that was found
+				if got, err := at(object, m[3]); err == nil && len(got) == 1 && fmt.Sprint(got[0]) == m[4] {
+					next = append(next, v)
 				}
 			default:
 				for _, x := range list {
