@@ -25,6 +25,7 @@ import (
 //
 //	spans         drawn traces (package tracetest); they become spans.jsonl, OTLP JSON
 //	spans *N      the same N times, a second apart
+//	spans … FILE  in another file
 //	analyze ARGS  facts of the JSON report, one a line; without ARGS of all inputs
 //	trace ID      one trace as lines: its path, late work, and what runs after; times
 //	              in ms. -update writes them: read the difference before believing it
@@ -117,9 +118,11 @@ func cases(t *testing.T) []testCase {
 			word, rest, _ := strings.Cut(f.Name, " ")
 			switch word {
 			case "spans":
-				n := 1
-				if times, ok := strings.CutPrefix(rest, "*"); ok {
-					if n, err = strconv.Atoi(times); err != nil {
+				n, file := 1, "spans.jsonl"
+				for _, w := range strings.Fields(rest) {
+					if times, ok := strings.CutPrefix(w, "*"); !ok {
+						file = w
+					} else if n, err = strconv.Atoi(times); err != nil {
 						t.Fatal(name, f.Name, err)
 					}
 				}
@@ -130,7 +133,7 @@ func cases(t *testing.T) []testCase {
 				traces := len(idOf(drawn))
 				for i := range n {
 					moved := renumbered(drawn, first)
-					c.inputs["spans.jsonl"] = append(c.inputs["spans.jsonl"], shifted(moved, int64(i)*1e9)...)
+					c.inputs[file] = append(c.inputs[file], shifted(moved, int64(i)*1e9)...)
 					first += traces
 				}
 			case "analyze", "trace", "text":
@@ -158,7 +161,7 @@ func (c *testCase) write(t *testing.T) string {
 func (c *testCase) paths(args string) []string {
 	var names []string
 	for name := range c.inputs {
-		if slices.Contains(strings.Fields(args), name) {
+		if slices.ContainsFunc(strings.Fields(args), c.isInput) {
 			return nil
 		}
 		names = append(names, name)
@@ -167,11 +170,21 @@ func (c *testCase) paths(args string) []string {
 	return names
 }
 
+// isInput reports whether an argument names an input, or matches one as a glob.
+func (c *testCase) isInput(arg string) bool {
+	for name := range c.inputs {
+		if ok, err := filepath.Match(arg, name); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // run runs the command on files of dir and returns its stdout.
 func (c *testCase) run(t *testing.T, dir string, args []string) []byte {
 	t.Helper()
 	for i, a := range args {
-		if _, ok := c.inputs[a]; ok {
+		if c.isInput(a) {
 			args[i] = filepath.Join(dir, a)
 		}
 	}

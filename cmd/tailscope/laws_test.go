@@ -29,14 +29,18 @@ type lawful struct {
 func lawfuls(t *testing.T) []lawful {
 	var out []lawful
 	for _, c := range cases(t) {
-		var all [][]byte
+		l := lawful{name: c.name}
 		ok := true
 		for name, data := range c.inputs {
-			ok = ok && (name == "spans.jsonl" || name == "metrics.jsonl" || name == "hostile.jsonl")
-			all = append(all, splitLines(data)...)
+			side := 1
+			if strings.HasPrefix(name, "baseline") {
+				side = 0
+			}
+			ok = ok && (side == 0 || strings.HasPrefix(name, "current") || name == "spans.jsonl" || name == "metrics.jsonl" || name == "hostile.jsonl")
+			l.side[side] = append(l.side[side], splitLines(data)...)
 		}
-		if ok && len(all) > 0 {
-			out = append(out, lawful{c.name, [2][][]byte{nil, all}})
+		if ok {
+			out = append(out, l)
 		}
 	}
 	if !testing.Short() {
