@@ -126,7 +126,7 @@ func (a *analyzer) clocks(rep *report.Report, defects trace.Tally) {
 		})
 	}
 	if len(moved) > 0 {
-		rep.Warnings = append(rep.Warnings, fmt.Sprintf("the clocks of %d hosts differ, by up to %.3g ms: times of different hosts are compared with the offsets taken off that all calls between them allow; recorded times are kept, and inspect lists the offsets",
+		rep.Warnings = append(rep.Warnings, fmt.Sprintf("The clocks of %d hosts differ, by up to %.3g ms: times of different hosts are compared with the offsets taken off that all calls between them allow; recorded times are kept, and inspect lists the offsets",
 			len(moved), float64(most)/1e6))
 	}
 }

@@ -21,21 +21,27 @@ type Loaded struct {
 	Rejected   int64
 	Defects    trace.Tally // of decoding
 	Unknown    map[string]int64
+
+	seen *seen // what only spans can tell; nil unless an inspection asks
 }
 
 // Load reads all runs. An unusable input is an *ingest.InputError.
 func Load(ctx context.Context, o *Options) (*Loaded, error) {
 	l := &Loaded{Defects: trace.Tally{}, Unknown: map[string]int64{}}
+	return l, l.all(ctx, o)
+}
+
+func (l *Loaded) all(ctx context.Context, o *Options) error {
 	for side, runs := range [2][][]string{o.Baseline, o.Current} {
 		for _, paths := range runs {
 			loaded, err := l.run(ctx, o, side, paths)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			l.Sides[side] = append(l.Sides[side], loaded...)
 		}
 	}
-	return l, nil
+	return nil
 }
 
 // run reads the paths of one run: a snapshot, which may hold several, or files.
@@ -72,7 +78,12 @@ func (l *Loaded) run(ctx context.Context, o *Options, side int, paths []string) 
 		l.Unknown[k] += n
 	}
 	s := summary.New()
-	s.AddSpans(set.Spans, o.judge())
+	judge := o.judge()
+	if l.seen != nil {
+		l.seen.spans(set.Spans)
+		judge = l.seen.requests(judge)
+	}
+	s.AddSpans(set.Spans, judge)
 	s.Metrics = set.Metrics.Fold()
 	return []*summary.Summary{s}, nil
 }

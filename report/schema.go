@@ -11,3 +11,8 @@ var ReportSchema []byte
 //
 //go:embed schema/trace.v1.json
 var TraceSchema []byte
+
+// InspectionSchema is the JSON Schema (draft 2020-12) of tailscope.inspection/v1.
+//
+//go:embed schema/inspection.v1.json
+var InspectionSchema []byte

@@ -27,6 +27,7 @@ func TestSchemas(t *testing.T) {
 	}{
 		{"report.v1.json", ReportV1, reflect.TypeFor[Report]()},
 		{"trace.v1.json", TraceV1, reflect.TypeFor[Trace]()},
+		{"inspection.v1.json", InspectionV1, reflect.TypeFor[Inspection]()},
 	} {
 		s := schemaOf(c.root, c.id, docs)
 		var b bytes.Buffer
@@ -243,4 +244,5 @@ func TestFieldsAreDocumented(t *testing.T) {
 	}
 	walk(reflect.TypeFor[Report]())
 	walk(reflect.TypeFor[Trace]())
+	walk(reflect.TypeFor[Inspection]())
 }

@@ -121,7 +121,7 @@ func (p *Pair) spread(q, level float64) spread {
 	// blocks look dependent always, so the plain ρ counts there.
 	plain := max(rho, 0)
 	return spread{
-		factor:    studentT(tail, n-1) / normal(tail) * math.Sqrt(f),
+		factor:    studentT(tail, max(n-1, 1)) / normal(tail) * math.Sqrt(f),
 		stretches: n * (1 - plain) / (1 + plain),
 	}
 }

@@ -39,6 +39,17 @@ func TestMedianOfFewIsOpenOnTheOtherSideToo(t *testing.T) {
 	}
 }
 
+// One request a side leaves no block to vary; everything stays open and nothing breaks.
+func TestOneRequestASide(t *testing.T) {
+	p := pairOf(t, []int64{1e6}, []int64{3e6})
+	if d := p.Delta(0.99, 0.95); d.Base != 1e6 || d.Cur != 3e6 || d.Interval.ClosedAbove() || d.Interval.ClosedBelow() {
+		t.Errorf("%+v", d)
+	}
+	if s := p.spread(0.99, 0.95); math.IsNaN(s.factor) || s.factor < 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // eightSeconds has 100 requests in each of 8 seconds, of which 20, 20, 0, 0, 20, 20, 0, 0 are slow.
 func eightSeconds(t *testing.T) *Sample {
 	var r Requests

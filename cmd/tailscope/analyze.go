@@ -12,6 +12,7 @@ import (
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/report/html"
 	"github.com/tailscope/tailscope/report/markdown"
+	"github.com/tailscope/tailscope/report/page"
 	"github.com/tailscope/tailscope/report/text"
 	"github.com/tailscope/tailscope/summary"
 )
@@ -30,12 +31,20 @@ func analyzeCommand() *cobra.Command {
 	return c
 }
 
-// renderers are the formats of a report.
-var renderers = map[string]func(io.Writer, *report.Report) error{
-	"text":     func(w io.Writer, r *report.Report) error { return text.Write(w, r, text.For(w)) },
-	"json":     report.Encode,
-	"markdown": func(w io.Writer, r *report.Report) error { return markdown.Write(w, r, markdown.Options{}) },
-	"html":     func(w io.Writer, r *report.Report) error { return html.Write(w, r, html.Options{}) },
+// renderers are the formats of a report; JSON holds all of it whatever is shown.
+var renderers = map[string]func(io.Writer, *report.Report, page.Options) error{
+	"text": func(w io.Writer, r *report.Report, show page.Options) error {
+		o := text.For(w)
+		o.Top, o.Brief = show.Top, show.Brief
+		return text.Write(w, r, o)
+	},
+	"json": func(w io.Writer, r *report.Report, _ page.Options) error { return report.Encode(w, r) },
+	"markdown": func(w io.Writer, r *report.Report, show page.Options) error {
+		return markdown.Write(w, r, markdown.Options{Top: show.Top, Brief: show.Brief})
+	},
+	"html": func(w io.Writer, r *report.Report, show page.Options) error {
+		return html.Write(w, r, html.Options{Top: show.Top, Brief: show.Brief})
+	},
 }
 
 func analyze(c *cobra.Command, args []string, f *analyzeFlags) error {
@@ -50,6 +59,15 @@ func analyze(c *cobra.Command, args []string, f *analyzeFlags) error {
 	if err := f.runs(args, &o); err != nil {
 		return err
 	}
+	if f.saveBase != "" && len(o.Baseline) == 0 {
+		return &usageError{"--save-baseline without a baseline", "give --baseline PATH, or --save for a single data set"}
+	}
+	show := page.Options{Brief: f.brief}
+	if c.Flags().Changed("top") {
+		if show.Top = f.top; show.Top == 0 {
+			show.Top = -1 // all
+		}
+	}
 	progress := newProgress(c.ErrOrStderr())
 	o.Stdin, o.Progress = c.InOrStdin(), progress.read
 	loaded, err := analysis.Load(c.Context(), &o)
@@ -61,9 +79,6 @@ func analyze(c *cobra.Command, args []string, f *analyzeFlags) error {
 		if path == "" {
 			continue
 		}
-		if len(loaded.Sides[side]) == 0 {
-			return &usageError{"--save-baseline without a baseline", ""}
-		}
 		if err := save(path, loaded.Sides[side]); err != nil {
 			return err
 		}
@@ -72,7 +87,7 @@ func analyze(c *cobra.Command, args []string, f *analyzeFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := write(c.OutOrStdout(), f.output, func(w io.Writer) error { return render(w, rep) }); err != nil {
+	if err := write(c.OutOrStdout(), f.output, func(w io.Writer) error { return render(w, rep, show) }); err != nil {
 		return err
 	}
 	if notComparable(rep) {

@@ -46,6 +46,7 @@ type analyzeFlags struct {
 	quantile, alpha   float64
 	seed              int64
 	top               int
+	brief             bool
 	minEffect         string
 	memory            string
 	save, saveBase    string
@@ -60,12 +61,13 @@ func (f *analyzeFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.format, "format", "text", "text, json, markdown or html")
 	c.Flags().StringVarP(&f.output, "output", "o", "", "write the report to `FILE`")
 	c.Flags().DurationVar(&f.objective, "objective", 0, "latency that a good answer keeps, for goodput")
-	c.Flags().StringVar(&f.population, "population", d.Population.String(), "who counts: default, or success for completed requests only")
+	c.Flags().StringVar(&f.population, "population", d.Population.String(), "who counts: answered, or success for completed requests only")
 	c.Flags().Float64Var(&f.quantile, "quantile", d.Quantile, "the quantile that the analysis is about")
 	c.Flags().Float64Var(&f.alpha, "alpha", d.Alpha, "false discovery rate over endpoints; intervals hold with 1 - alpha")
 	c.Flags().Int64Var(&f.seed, "seed", 0, "seed of all resampling")
 	c.Flags().IntVar(&f.top, "top", 20, "show the `N` most important endpoints; 0 for all")
-	c.Flags().StringVar(&f.minEffect, "min-effect", "", "smallest change that counts, as `5%`, `1ms` or both with a comma")
+	c.Flags().BoolVar(&f.brief, "brief", false, "only the verdicts, where the time goes and the causes (text, markdown, html)")
+	c.Flags().StringVar(&f.minEffect, "min-effect", "", "smallest `CHANGE` that counts, as 5%, 1ms or both with a comma")
 	c.Flags().StringVar(&f.save, "save", "", "save the current set as a snapshot `FILE`")
 	c.Flags().StringVar(&f.saveBase, "save-baseline", "", "save the baseline as a snapshot `FILE`")
 }
@@ -176,19 +178,10 @@ func (f *analyzeFlags) runs(args []string, o *analysis.Options) error {
 	case len(f.current) > 0 && len(f.baseline) == 0:
 		return &usageError{"--current without --baseline: there is nothing to compare it with", "give --baseline PATH too, or one data set without flags: tailscope analyze PATH"}
 	case len(args)+len(f.baseline) == 0:
-		return &usageError{"no input", "tailscope analyze --baseline PATH --current PATH, or tailscope analyze PATH; PATH is a file, a directory, a glob or - (" + ingest.Accepted + ")"}
+		return &usageError{"no input", "tailscope analyze --baseline PATH --current PATH, or tailscope analyze PATH; " + accepted}
 	}
-	stdin := 0
-	for _, p := range append(append(append([]string{}, args...), f.baseline...), f.current...) {
-		if p == "-" {
-			stdin++
-		}
-		if p == "" {
-			return &usageError{"a path is empty", "is a variable of the shell not set?"}
-		}
-	}
-	if stdin > 1 {
-		return &usageError{"standard input (-) is named twice and can be read once", "save one of the two to a file"}
+	if err := checkPaths(append(append(append([]string{}, args...), f.baseline...), f.current...)); err != nil {
+		return err
 	}
 	if len(args) > 0 {
 		o.Current = [][]string{args}
@@ -199,6 +192,28 @@ func (f *analyzeFlags) runs(args []string, o *analysis.Options) error {
 	}
 	for _, p := range f.current {
 		o.Current = append(o.Current, []string{p})
+	}
+	return nil
+}
+
+const accepted = "PATH is a file, a directory, a glob or - (" + ingest.Accepted + ")"
+
+// checkPaths tells what is wrong with paths before any is opened.
+func checkPaths(paths []string) error {
+	if len(paths) == 0 {
+		return &usageError{"no input", "name a PATH; " + accepted}
+	}
+	stdin := 0
+	for _, p := range paths {
+		if p == "-" {
+			stdin++
+		}
+		if p == "" {
+			return &usageError{"a path is empty", "is a variable of the shell not set?"}
+		}
+	}
+	if stdin > 1 {
+		return &usageError{"standard input (-) is named twice and can be read once", "save one of the two to a file"}
 	}
 	return nil
 }

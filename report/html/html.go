@@ -22,11 +22,13 @@ import (
 type Options struct {
 	Top  int // endpoints in full, see page.Options
 	Rows int // spans of a trace, see page.TraceOptions
+
+	Brief bool // see page.Options
 }
 
 // Write draws a report.
 func Write(w io.Writer, r *report.Report, o Options) error {
-	return draw(w, page.Report(r, page.Options{Top: o.Top}))
+	return draw(w, page.Report(r, page.Options{Top: o.Top, Brief: o.Brief}))
 }
 
 // WriteTrace draws one request.

@@ -28,6 +28,14 @@ func (b *builder) endpointRow(r *report.Report, e *report.Endpoint) {
 	b.exemplars(e)
 }
 
+// endpointBrief is what one reads first of a row.
+func (b *builder) endpointBrief(r *report.Report, e *report.Endpoint) {
+	b.heading(2, plain(b.rowName(e)))
+	b.verdict(r, e)
+	b.allocation(r, e)
+	b.causes(r, e)
+}
+
 // rowName names an endpoint or one of its classes or shapes.
 func (b *builder) rowName(e *report.Endpoint) string {
 	t := b.endpoint(e.Service, e.Operation)

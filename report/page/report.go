@@ -12,6 +12,9 @@ import (
 // Options bound what is laid out. What they leave out is counted on the page.
 type Options struct {
 	Top int // endpoints in full, most important first; 0 for DefaultTop, negative for all
+
+	// Brief leaves what was found: of each endpoint the verdict, where the time goes and the causes.
+	Brief bool
 }
 
 // DefaultTop is the number of endpoints that are shown in full unless asked otherwise: what one reads at night.
@@ -50,10 +53,16 @@ func Report(r *report.Report, o Options) *Page {
 		b.para(strong("No requests to report on."), plainf(" %s", nothing(r)))
 	}
 	for _, i := range whole[:min(top, len(whole))] {
-		b.endpointRow(r, &r.Endpoints[i])
+		if o.Brief {
+			b.endpointBrief(r, &r.Endpoints[i])
+		} else {
+			b.endpointRow(r, &r.Endpoints[i])
+		}
 	}
-	b.metrics(r)
-	b.input(r)
+	if !o.Brief {
+		b.metrics(r)
+		b.input(r)
+	}
 	return b.page()
 }
 

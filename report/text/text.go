@@ -23,6 +23,8 @@ type Options struct {
 
 	Top  int // endpoints in full, see page.Options
 	Rows int // spans of a trace, see page.TraceOptions
+
+	Brief bool // see page.Options
 }
 
 // Widths in cells. Below MinWidth nothing could be aligned; beyond MaxWidth the eye loses its line.
@@ -49,7 +51,7 @@ func For(w io.Writer) Options {
 
 // Write draws a report.
 func Write(w io.Writer, r *report.Report, o Options) error {
-	return draw(w, page.Report(r, page.Options{Top: o.Top}), o)
+	return draw(w, page.Report(r, page.Options{Top: o.Top, Brief: o.Brief}), o)
 }
 
 // WriteTrace draws one request.
