@@ -181,6 +181,8 @@ func (a *analyzer) endpoints(rep *report.Report) error {
 	}
 	if a.reading.Comparison() {
 		judge(views, a.opt)
+		a.guard(views)
+		a.drift(rep, views)
 	}
 	slices.SortStableFunc(views, func(x, y *view) int { return y.importance().compare(x.importance()) })
 	for i, v := range views {

@@ -38,6 +38,10 @@ type Reading struct {
 
 	Endpoints []*Endpoint // entry endpoints, then inner ones, each by service and operation
 
+	// Renames is the baseline's slots that the current side has under another
+	// name; they are read as the current side's.
+	Renames []Rename
+
 	below map[[2]graph.SlotID]graph.SlotID
 }
 
@@ -103,21 +107,19 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	}
 	dict, m := all.Dict.Canonical(used)
 	r.Dict = dict
+	for _, set := range r.Sets {
+		if set != nil {
+			set.remap(m)
+		}
+	}
+	r.rename()
 	clocks := graph.NewFold()
 	var queues []*queuewait.Fold
 	for _, set := range r.Sets {
-		if set == nil {
-			continue
+		if set != nil {
+			clocks.MergeClocks(set.Graph)
+			queues = append(queues, set.Queues)
 		}
-		for _, rec := range set.Records {
-			rec.Remap(m)
-		}
-		g, q := graph.NewFold(), queuewait.NewFold()
-		g.Merge(set.Graph, m)
-		q.Merge(set.Queues, m)
-		set.Graph, set.Queues = g, q
-		clocks.MergeClocks(g)
-		queues = append(queues, q)
 	}
 	solved := graph.SolveClocks(clocks)
 	floors := queuewait.NewFloors(queues...)
@@ -130,6 +132,17 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	r.owners(floors, o.Names)
 	r.endpoints(o.Inner)
 	return r
+}
+
+// remap translates the codes of a set.
+func (s *Set) remap(m *graph.Remap) {
+	for _, rec := range s.Records {
+		rec.Remap(m)
+	}
+	g, q := graph.NewFold(), queuewait.NewFold()
+	g.Merge(s.Graph, m)
+	q.Merge(s.Queues, m)
+	s.Graph, s.Queues = g, q
 }
 
 // owners asks whose queue waits are in.
