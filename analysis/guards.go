@@ -26,6 +26,9 @@ func (a *analyzer) guard(views []*view) {
 		for _, r := range set.Records {
 			kept[i][r.TraceID] = true
 		}
+		if a.o.Split != "" && a.o.Split != splitTime {
+			continue // the metrics are of both sides
+		}
 		list := set.Metrics.Durations(metric.Window{From: set.Counts.From, To: set.Counts.To}, names)
 		for k := range list {
 			durations[i][key{list[k].Service, list[k].Operation}] = &list[k]

@@ -448,13 +448,18 @@ const maxLonger = 4
 // windowGuard passes on what the test says of the window, and adds what it
 // cannot know.
 func (c *Comparison) windowGuard() Guard {
-	seen := map[trace.TraceID]bool{}
+	type identity struct {
+		id              trace.TraceID
+		start, duration int64
+	}
+	of := func(q *summary.Request) identity { return identity{q.TraceID, int64(q.Start()), q.Duration()} }
+	seen := map[identity]bool{}
 	for _, q := range c.Sides[0].Counted {
-		seen[q.TraceID] = true
+		seen[of(q)] = true
 	}
 	both := 0
 	for _, q := range c.Sides[1].Counted {
-		if seen[q.TraceID] {
+		if seen[of(q)] {
 			both++
 		}
 	}
