@@ -481,6 +481,7 @@ func (k *sink) marks() {
 				s.Flags |= trace.Shared
 			}
 			s.Attrs = slices.Delete(s.Attrs, i, i+1)
+			k.pairs.begin() // their places have changed
 			break
 		}
 	}

@@ -205,6 +205,12 @@ func (s *Store) keep(to []Attr, raw []RawAttr, all bool) []Attr {
 		s.last = append(s.last, Attr{})
 	}
 	for i := range raw {
+		if known := raw[i].Known; known.Key != 0 {
+			if all || s.analysed(known.Key) {
+				to = append(to, known)
+			}
+			continue
+		}
 		last := &s.last[i]
 		if s.String(last.Key) != string(raw[i].Key) {
 			*last = Attr{Key: s.Intern(raw[i].Key)}
@@ -216,6 +222,7 @@ func (s *Store) keep(to []Attr, raw []RawAttr, all bool) []Attr {
 		if v.Type != String || last.Value.Type() != String || s.Text(last.Value) != string(v.Bytes) {
 			last.Value = s.Value(*v)
 		}
+		raw[i].Known = *last
 		to = append(to, *last)
 	}
 	return to
