@@ -2,7 +2,7 @@ package ingest
 
 import (
 	"bytes"
-	"hash/maphash"
+	"encoding/binary"
 
 	"github.com/tailscope/tailscope/trace"
 )
@@ -16,7 +16,6 @@ import (
 // It serves protobuf, where a pair's length comes first. In JSON the pair must be
 // scanned to find its end, and little would be saved.
 type pairs struct {
-	seed   maphash.Seed
 	slots  []pair
 	missed []missed
 }
@@ -32,13 +31,21 @@ type missed struct {
 	i   int
 }
 
-func newPairs() *pairs { return &pairs{seed: maphash.MakeSeed(), slots: make([]pair, 4096)} }
+func newPairs() *pairs { return &pairs{slots: make([]pair, 1<<12)} }
 
 // maxPair is the length of the longest pair that is remembered.
 const maxPair = 256
 
+// slot looks at both ends and the middle of raw: a bad hash here costs a miss and
+// nothing else.
 func (p *pairs) slot(raw []byte) *pair {
-	return &p.slots[maphash.Bytes(p.seed, raw)%uint64(len(p.slots))]
+	var h uint64
+	if n := len(raw); n >= 8 {
+		h = binary.LittleEndian.Uint64(raw)*0x9e3779b97f4a7c15 ^
+			binary.LittleEndian.Uint64(raw[n-8:])*0xbf58476d1ce4e5b9 ^
+			binary.LittleEndian.Uint64(raw[n/2-4:])*0x94d049bb133111eb ^ uint64(n)<<56
+	}
+	return &p.slots[h>>52]
 }
 
 // known is the pair written as raw; the zero Attr if it is not remembered.
