@@ -127,6 +127,9 @@ func (p *pool) run(ctx context.Context, workers int) error {
 		return context.Cause(ctx)
 	}
 	p.joinRotated(&worker{pool: p})
+	if p.options.Progress != nil {
+		p.options.Progress(p.done.Load(), p.total)
+	}
 	return nil
 }
 
