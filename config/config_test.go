@@ -138,7 +138,7 @@ func TestLoadNamesTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Load(path); err == nil {
-		t.Error("a file of a megabyte is read")
+		t.Error("a file of any size is read")
 	}
 }
 

@@ -42,8 +42,10 @@ var Roles = []string{
 	"request-duration", // durations of a server's requests
 	"cpu-share",        // share of the CPUs in use, 0 to 1
 	"cpu-time",         // CPU time used, a counter
+	"cpu-throttled",    // time in which a quota kept threads from a CPU, a counter
 	"event-loop-lag",
-	"scheduler-delay", // how long runnable threads or goroutines waited for a CPU
+	"event-loop-share", // share of the time in which an event loop was busy, 0 to 1
+	"scheduler-delay",  // how long runnable threads or goroutines waited for a CPU
 	"gc-pause",
 }
 

@@ -14,7 +14,40 @@ import (
 )
 
 // maxSize bounds a configuration; a larger file is not one.
-const maxSize = 1 << 20
+const maxSize = 1 << 18
+
+// maxDepth bounds nesting. The parser recurses, and its time grows with the
+// square of the depth: 20,000 brackets take it seconds.
+const maxDepth = 64
+
+// tooDeep reports whether text opens more brackets, or more list items in one
+// line, than a configuration nests. Brackets in strings count too; a file with
+// 64 unclosed ones is none.
+func tooDeep(text []byte) bool {
+	depth, items := 0, 0
+	for i, b := range text {
+		switch b {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth = max(0, depth-1)
+		case '-':
+			// Items nest in one line only where nothing else stands between.
+			if i+1 < len(text) && text[i+1] == ' ' {
+				items++
+			}
+		case '\n':
+			items = 0
+		case ' ':
+		default:
+			items = 0
+		}
+		if depth > maxDepth || items > maxDepth {
+			return true
+		}
+	}
+	return false
+}
 
 // An Error is a place in a configuration and what is wrong there.
 type Error struct {
@@ -58,6 +91,9 @@ func Parse(b []byte) (*Config, error) {
 	c := &Config{}
 	if len(strings.TrimSpace(string(b))) == 0 {
 		return c, nil
+	}
+	if tooDeep(b) {
+		return nil, &Error{Message: fmt.Sprintf("more than %d levels of nesting", maxDepth)}
 	}
 	file, err := parser.ParseBytes(b, 0)
 	if err != nil {

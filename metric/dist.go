@@ -68,7 +68,6 @@ func newDist(p *RawPoint, last *Dist, cut func([]uint64) []uint64) (*Dist, bool)
 	d.Sum, d.HasSum = finite(p.Sum, p.HasSum)
 	d.Min, d.HasMin = finite(p.Min, p.HasMin)
 	d.Max, d.HasMax = finite(p.Max, p.HasMax)
-	bare := *d
 	switch p.Type {
 	case Histogram:
 		d.Counts = cut(p.BucketCounts)
@@ -93,7 +92,7 @@ func newDist(p *RawPoint, last *Dist, cut func([]uint64) []uint64) (*Dist, bool)
 		slices.SortFunc(d.Quantiles, compareQuantile)
 	}
 	if !d.fits(p.Type) {
-		return &bare, false
+		return &Dist{Count: d.Count, HasSum: d.HasSum, HasMin: d.HasMin, HasMax: d.HasMax, Sum: d.Sum, Min: d.Min, Max: d.Max}, false
 	}
 	return d, true
 }

@@ -135,7 +135,9 @@ func addUp(values []float64) float64 {
 	return total
 }
 
-// levels is the steps seen through a window, whose two ends are seconds of it.
+// levels is the steps seen through a window, whose two ends are seconds of it. If
+// nothing was recorded there, as in a window shorter than the export interval,
+// the next second that was stands for it, if it comes within maxCarry.
 func levels(steps []step, w Window) Levels {
 	if w != (Window{}) {
 		from, to := int64(w.From)/1e9, int64(w.To)/1e9+1
@@ -144,6 +146,14 @@ func levels(steps []step, w Window) Levels {
 			s.from, s.to = max(s.from, from), min(s.to, to)
 			if s.from < s.to {
 				in = append(in, s)
+			}
+		}
+		if len(in) == 0 {
+			for _, s := range steps {
+				if s.from >= to && s.from-to < maxCarry {
+					in = []step{{s.from, s.from + 1, s.value}}
+					break
+				}
 			}
 		}
 		steps = in

@@ -8,17 +8,6 @@ import (
 	"strings"
 )
 
-// Times is durations in milliseconds, such as waits for a connection.
-type Times struct {
-	Count uint64
-
-	// MeanMS is NaN if no sum was recorded.
-	MeanMS float64
-
-	// Values bounds each of them; it is empty where only their sum is known.
-	Values Distribution
-}
-
 // A PoolView is what the metrics of one pool, executor, limiter or server of one
 // instance say about a window. What was not recorded is NaN or has a zero Count.
 type PoolView struct {
@@ -99,7 +88,9 @@ func poolView(k poolKey, members []member, w Window) (v PoolView, ok bool) {
 				continue
 			}
 			if len(chosen) > 0 {
-				if m.rank > chosen[0].rank || m.rank == chosen[0].rank && m.Name != chosen[0].Name {
+				// Two spellings of one known name repeat each other; what one
+				// entry of a configuration fits are parts.
+				if m.rank > chosen[0].rank || m.rank == chosen[0].rank && m.rank > 0 && m.Name != chosen[0].Name {
 					continue
 				}
 				if m.rank < chosen[0].rank {

@@ -52,6 +52,23 @@ func TestFullAndIdlePool(t *testing.T) {
 	}
 }
 
+// 20 waits of 410 ms in 20 s: 0.41 of them at a time. 10 holds of 8 s in the same
+// time: 4 connections in use.
+func TestLittle(t *testing.T) {
+	p := onePool(t, `
+		hikaricp.connections.acquire hist s=10 t=20 n=9 sum=3690 unit=ms pool=p
+		hikaricp.connections.acquire hist s=10 t=30 n=20 sum=8200 unit=ms pool=p
+		hikaricp.connections.usage dhist s=10 t=20 n=6 sum=48 unit=s pool=p
+		hikaricp.connections.usage dhist s=20 t=30 n=4 sum=32 unit=s pool=p`, Window{})
+	if !equal(p.Wait.InFlight(), 0.41) || !equal(p.Use.InFlight(), 4) {
+		t.Errorf("%v waiting, %v in use", p.Wait.InFlight(), p.Use.InFlight())
+	}
+	p = onePool(t, `hikaricp.connections.acquire hist t=30 n=20 sum=8200 unit=ms pool=p`, Window{})
+	if !math.IsNaN(p.Wait.InFlight()) {
+		t.Errorf("%v waiting since nobody knows when", p.Wait.InFlight())
+	}
+}
+
 // The wait of one pool under the old name in ms and the new one in s, with the
 // same content: 100 waits of 360 ms in the mean, not 200, not 0.36 ms.
 func TestOldAndNewNameCountOnce(t *testing.T) {
@@ -87,6 +104,21 @@ func TestOccupancyBySecond(t *testing.T) {
 	}
 	if p := onePool(t, b.String(), Window{100 * second, 104 * second}); p.Occupancy.Seconds != 5 || p.Occupancy.Max != 0.2 {
 		t.Errorf("the first five seconds: %+v", p.Occupancy)
+	}
+}
+
+// Requests of two seconds, and an export some seconds later: it stands for them.
+// One that comes after ten minutes does not.
+func TestWindowShorterThanTheExportInterval(t *testing.T) {
+	text := `
+		hikaricp.connections.active gauge t=20 v=10 pool=p
+		hikaricp.connections.max gauge t=20 v=10 pool=p`
+	if p := onePool(t, text, Window{15 * second, 17 * second}); p.Occupancy.Seconds != 1 || p.Occupancy.Max != 1 {
+		t.Errorf("occupancy %+v", p.Occupancy)
+	}
+	far := strings.ReplaceAll(text, "t=20", "t=620")
+	if p := onePool(t, far, Window{15 * second, 17 * second}); p.Occupancy.Seconds != 0 {
+		t.Errorf("occupancy %+v", p.Occupancy)
 	}
 }
 
@@ -188,6 +220,23 @@ func TestOwnNames(t *testing.T) {
 	}
 	// 602 of 640 slots; 3,000 µs over 2 waits.
 	if p := pools[0]; p.Name != "endpoint" || !equal(p.Occupancy.Max, 0.940625) || !equal(p.Wait.MeanMS, 1.5) {
+		t.Errorf("%+v", p)
+	}
+}
+
+// One entry that fits two metrics of a pool: they are its parts. Two entries for
+// one role: the first.
+func TestOwnNamesThatMeet(t *testing.T) {
+	f := fold(t, `
+		acme.read.busy gauge t=20 v=3
+		acme.write.busy gauge t=20 v=4
+		acme.all gauge t=20 v=9`)
+	own := []config.Metric{{Name: "acme.*.busy", Role: "used", Pool: "p"}, {Name: "acme.all", Role: "used", Pool: "p"}}
+	if p := f.Pools(Window{}, NewNames(own)); len(p) != 1 || p[0].Used.Max != 7 {
+		t.Errorf("%+v", p)
+	}
+	own[0], own[1] = own[1], own[0]
+	if p := f.Pools(Window{}, NewNames(own)); len(p) != 1 || p[0].Used.Max != 9 {
 		t.Errorf("%+v", p)
 	}
 }

@@ -52,7 +52,7 @@ func (s *Series) Row() Row {
 	r := Row{
 		Key: &s.Key, Points: len(s.Points), Duplicates: int(s.Received) - len(s.Points), Gaps: s.gaps(),
 		Increase: s.Increase(Window{}), Mean: nan, Min: nan, Max: nan, P50Lo: nan, P50Hi: nan, P99Lo: nan, P99Hi: nan,
-		Overflow: s.Attr("otel.metric.overflow") == "true",
+		Overflow: s.overflow(),
 	}
 	_, r.Resets = s.growths(Window{})
 	var values []float64
@@ -74,6 +74,8 @@ func (s *Series) Row() Row {
 	r.P99Lo, r.P99Hi = d.Quantile(0.99)
 	return r
 }
+
+func (k *Key) overflow() bool { return k.Attr("otel.metric.overflow") == "true" }
 
 // describe fills in what plain values say.
 func (r *Row) describe(values []float64) {

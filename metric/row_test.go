@@ -3,6 +3,8 @@ package metric
 import (
 	"math"
 	"testing"
+
+	"github.com/tailscope/tailscope/trace"
 )
 
 func TestCounters(t *testing.T) {
@@ -175,14 +177,38 @@ func TestWindow(t *testing.T) {
 	if lo, hi := d.Quantile(0.5); d.Count != 3 || d.Sum != 5 || lo != 1 || hi != 2 {
 		t.Errorf("count %d sum %v p50 in [%v, %v]; want the 3 values that came between 10 s and 20 s", d.Count, d.Sum, lo, hi)
 	}
-	// Nothing lies before 10 s but the start at 1 s: the first point in the
-	// window is the zero.
-	if d := s.Distribution(Window{5 * second, 30 * second}); d.Count != 4 {
-		t.Errorf("count %d from 5 s on; want 14 - 10", d.Count)
+	for _, c := range []struct {
+		why      string
+		from, to trace.Time
+		count    uint64
+	}{
+		{"most of the time from the start to the first point: all count", 5, 40, 14},
+		{"little of it: the first point is the zero", 7, 40, 4},
+		{"within one stretch between points: what was counted in it", 12, 15, 3},
+		{"over the end of a stretch: both count", 15, 25, 4},
+		{"after the last point", 31, 40, 0},
+		{"before the start", 0, 1, 0},
+	} {
+		d := s.Distribution(Window{c.from*second + 1, c.to * second})
+		if d.Count != c.count {
+			t.Errorf("%s: %d, want %d", c.why, d.Count, c.count)
+		}
 	}
-	// Its only point in the window, and none before: all it has.
-	if d := s.Distribution(Window{5 * second, 15 * second}); d.Count != 10 {
-		t.Errorf("count %d; want the 10 of the only point", d.Count)
+	// The only point, and the window a small part of what it covers: better than
+	// nothing.
+	s = fold(t, `d hist s=1 t=100 n=10 sum=5 b=1,2 c=10,0,0`).Series()[0]
+	if d := s.Distribution(Window{90 * second, 95 * second}); d.Count != 10 {
+		t.Errorf("count %d of 10", d.Count)
+	}
+	// A delta point belongs to the windows that it overlaps.
+	s = fold(t, `d dhist s=10 t=20 n=10 sum=5 b=1,2 c=10,0,0`).Series()[0]
+	for _, c := range []struct {
+		from, to trace.Time
+		count    uint64
+	}{{12, 15, 10}, {5, 12, 10}, {5, 10, 0}, {20, 30, 0}} {
+		if d := s.Distribution(Window{c.from * second, c.to * second}); d.Count != c.count {
+			t.Errorf("delta of 10 s to 20 s in %d s to %d s: %d, want %d", c.from, c.to, d.Count, c.count)
+		}
 	}
 }
 
@@ -208,5 +234,25 @@ func TestUnits(t *testing.T) {
 	}
 	if Counted("{connection}") != "connection" || Counted("s") != "" {
 		t.Error("what a unit counts")
+	}
+}
+
+// A sum that does not say what its points are: each has its own start, so read
+// as cumulative they add up like the deltas that they are. That it was not said
+// is counted.
+func TestWithoutTemporality(t *testing.T) {
+	s := NewStore(trace.NewTables())
+	for i := range 3 {
+		s.Add(&RawPoint{Name: []byte("m"), Type: Sum, Monotonic: true, IsInt: true, Int: 4, Start: trace.Time(i+1) * second, Time: trace.Time(i+2) * second})
+	}
+	if r := s.Fold().Rows()[0]; r.Increase != 12 || s.Defects[NoTemporality].N != 3 {
+		t.Errorf("increase %v, defects %v", r.Increase, s.Defects)
+	}
+}
+
+// Minus zero and zero are one value: equal points are equal bytes.
+func TestOneZero(t *testing.T) {
+	if r := one(t, "m gauge t=1 v=0.0\nm gauge t=1 v=-0.0"); r.Duplicates != 1 {
+		t.Errorf("%d points", r.Points)
 	}
 }

@@ -8,12 +8,25 @@ import (
 	"github.com/tailscope/tailscope/trace"
 )
 
-// A Window is the stretch of time (From, To] whose points a view counts. The
-// zero Window is all time.
+// A Window is a stretch of time of which a view is wanted. The zero Window is all
+// time. What a point counted since the one before lies somewhere between the two;
+// it belongs to every window that this stretch overlaps, so that a window
+// shorter than the export interval is not empty. A level, and a value of a
+// gauge, belongs where it was recorded.
 type Window struct{ From, To trace.Time }
 
+// holds reports whether t lies in (From, To].
 func (w Window) holds(t trace.Time) bool {
 	return w == Window{} || w.From < t && t <= w.To
+}
+
+// overlaps reports whether (from, to] has a part in w; a from that is not known
+// is zero, and then to has to lie in w.
+func (w Window) overlaps(from, to trace.Time) bool {
+	if from <= 0 || from == to {
+		return w.holds(to)
+	}
+	return w == Window{} || w.From < to && from < w.To
 }
 
 // A growth is what a series counted between two of its points: to less from.
@@ -32,12 +45,13 @@ type growth struct{ from, to *Point }
 //	value falls          a series that can only rise began again and nothing
 //	                     said so
 //
-// A segment that reaches into w from before counts from its last point before w;
-// without one, from its first point in w, unless that is its only one.
+// A segment that reaches into w from before counts from its last point before w.
+// Without one it counts from its start if most of the time until its first point
+// lies in w; else from that point, unless that is its only one in w.
 func (s *Series) growths(w Window) (out []growth, resets int) {
 	if s.Temporality != Cumulative {
 		for i := range s.Points {
-			if p := &s.Points[i]; !p.NoValue && w.holds(p.Time) {
+			if p := &s.Points[i]; !p.NoValue && w.overlaps(p.Start, p.Time) {
 				out = append(out, growth{nil, p})
 			}
 		}
@@ -74,13 +88,17 @@ func segmentGrowth(points []*Point, w Window, rises bool) (out []growth, fell in
 	var from *Point // the zero of what follows
 	var last *Point // the last point in w since from
 	counted := first.Start > 0 && first.Start < first.Time
-	if w != (Window{}) && first.Start < w.From {
+	if w != (Window{}) && first.Time-w.From < w.From-first.Start {
 		counted = false
 	}
 	var before *Point
 	for _, p := range points {
 		dropped := rises && before != nil && p.less(before)
-		if !w.holds(p.Time) {
+		since := first.Start
+		if before != nil {
+			since = before.Time
+		}
+		if !w.overlaps(since, p.Time) {
 			if p.Time <= w.From {
 				from, counted = p, true
 			}
@@ -124,6 +142,18 @@ func (p *Point) less(q *Point) bool {
 		return p.Int() < q.Int()
 	}
 	return p.Value() < q.Value()
+}
+
+// seconds is how long g took; 0 if that is not known.
+func (g growth) seconds() float64 {
+	from := g.to.Start
+	if g.from != nil {
+		from = g.from.Time
+	}
+	if from <= 0 {
+		return 0
+	}
+	return float64(g.to.Time-from) / 1e9
 }
 
 // number is the growth of a number.

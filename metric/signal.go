@@ -61,7 +61,7 @@ func signalOf(members []member, w Window) Signal {
 	for _, m := range members {
 		factor, timed := m.factor()
 		switch {
-		case m.Type == Gauge && out.Role == CPUShare:
+		case m.Type == Gauge && (out.Role == CPUShare || out.Role == EventLoopShare):
 			gauges = append(gauges, m.steps())
 		case m.Type == Gauge && timed:
 			steps := m.steps()
@@ -95,15 +95,10 @@ func (s *Series) perSecond(w Window) float64 {
 	grown, _ := s.growths(w)
 	total, length := 0.0, 0.0
 	for _, g := range grown {
-		from := g.to.Start
-		if g.from != nil {
-			from = g.from.Time
+		if t := g.seconds(); t > 0 {
+			total += g.number()
+			length += t
 		}
-		if from <= 0 || from >= g.to.Time {
-			continue
-		}
-		total += g.number()
-		length += float64(g.to.Time-from) / 1e9
 	}
 	if length == 0 {
 		return math.NaN()

@@ -83,6 +83,12 @@ func (s *Store) Add(p *RawPoint) bool {
 	case Sum:
 		k.monotonic = p.Monotonic
 	}
+	if p.Type != Gauge && k.temporality != Delta && k.temporality != Cumulative {
+		// As cumulative, delta points are segments of one point each, and add up
+		// to the same.
+		s.Defects.Add(NoTemporality, string(p.Name))
+		k.temporality = Cumulative
+	}
 	r := s.at(k)
 	var last *Dist
 	if n := len(r.points); n > 0 {
@@ -91,6 +97,7 @@ func (s *Store) Add(p *RawPoint) bool {
 	r.points = append(r.points, s.point(p, last))
 	for _, e := range p.Exemplars {
 		if !math.IsNaN(e.Value) && !math.IsInf(e.Value, 0) {
+			e.Value += 0 // one zero
 			r.exemplars = append(r.exemplars, Exemplar(e))
 		}
 	}
