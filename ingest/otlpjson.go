@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"encoding/base64"
 	"slices"
 	"strconv"
@@ -274,7 +275,7 @@ func (d *jsonDecoder) time(name string, wrong *string) trace.Time {
 	}
 	t, good := parseTime(b)
 	if !ok || !good {
-		*wrong = "the span's " + name + " time " + quoteText(b) + " is not a number of nanoseconds from 0 to 2^63-1"
+		*wrong = "the span's " + name + " time " + timeText(b) + " is not a number of nanoseconds from 0 to 2^63-1"
 	}
 	return t
 }
@@ -875,4 +876,14 @@ func appendString(to, text []byte) []byte {
 		i++
 	}
 	return append(to, '"')
+}
+
+// timeText shows a time that is out of range: with its unit, if it is a whole
+// number.
+func timeText(b []byte) string {
+	digits := bytes.TrimPrefix(bytes.Trim(b, `"`), []byte("-"))
+	if len(digits) > 0 && len(digits) <= 40 && len(bytes.Trim(digits, "0123456789")) == 0 {
+		return string(bytes.Trim(b, `"`)) + " ns"
+	}
+	return quoteText(b)
 }

@@ -24,6 +24,14 @@ const (
 	valueMask Value = 1<<valueBits - 1
 )
 
+// MakeValue is the value of a type with a text; zero for Empty.
+func MakeValue(t ValueType, text StringID) Value {
+	if t == Empty {
+		return 0
+	}
+	return Value(t)<<valueBits | Value(text)
+}
+
 // Type is the type of v.
 func (v Value) Type() ValueType { return ValueType(v >> valueBits) }
 
@@ -31,6 +39,14 @@ func (v Value) text() StringID { return StringID(v & valueMask) }
 
 // TextID is the id of v's text.
 func (v Value) TextID() StringID { return v.text() }
+
+// WithText is a value of v's type with another text.
+func (v Value) WithText(id StringID) Value {
+	if v == 0 {
+		return 0
+	}
+	return v&^valueMask | Value(id)
+}
 
 // An Attr is an interned attribute.
 type Attr struct {
@@ -65,7 +81,7 @@ var analysed = set(
 	"network.peer.address", "network.peer.port", "http.host", "http.url", "url.full", "url.path", "url.template", "http.target", "address",
 	// HTTP.
 	"http.request.method", "http.method", "http.route", "http.response.status_code", "http.status_code",
-	"http.request.resend_count", "http.resend_count", "http.response.header.content-type", "http.request.header.x-request-start",
+	"http.request.resend_count", "http.resend_count", "previous-rpc-attempts", "http.response.header.content-type", "http.request.header.x-request-start",
 	"http.request.header.x-queue-start", "http.request.header.upgrade", "http.response.header.upgrade", "component",
 	// RPC.
 	"rpc.system", "rpc.system.name", "rpc.service", "rpc.method", "rpc.grpc.status_code", "rpc.response.status_code", "grpc.status_code", "grpc.timeout",
@@ -98,11 +114,32 @@ func set(keys ...string) map[string]bool {
 // Analysed reports whether the attribute is kept of every span: it is on the
 // list, or its name says that it tells of waiting.
 func Analysed(key string) bool {
-	return analysed[key] || waitName(key)
+	return analysed[key] || WaitAttribute(key)
 }
 
-// waitName recognises teams' own names for time spent waiting.
-func waitName(key string) bool {
+// WaitAttribute reports whether an attribute's name says that its value is a
+// time spent waiting; it recognises teams' own names.
+func WaitAttribute(key string) bool {
 	return strings.HasSuffix(key, "wait_ms") || strings.HasSuffix(key, "wait_time") || strings.HasSuffix(key, "wait_time_ms") ||
 		strings.HasSuffix(key, "queue_time") || strings.HasSuffix(key, "queue_time_ms") || strings.HasSuffix(key, "time_in_queue")
+}
+
+// WaitName reports whether the name of a span or event says that it is a wait:
+// for a connection of a pool, for a place in an executor, in a queue.
+func WaitName(name string) bool {
+	n := strings.ToLower(name)
+	for _, w := range waitNames {
+		if n == w || strings.HasSuffix(n, "."+w) || strings.HasSuffix(n, " "+w) || strings.HasPrefix(n, w+" ") {
+			return true
+		}
+	}
+	return false
+}
+
+var waitNames = []string{
+	"pool.acquire", "pool acquire", "acquire", "acquire connection", "connection.acquire", "acquire_connection", "acquireconnection",
+	"getconnection", "get connection", "get_connection", "getconn", "http.getconn", "pool.get", "pool.waiting", "pool wait", "pool.wait",
+	"checkout connection", "connection checkout", "http_server.queue", "queue wait", "queue.wait", "queued", "wait for connection",
+	"waiting for connection", "connection wait", "semaphore.acquire", "semaphore wait", "admission wait", "admission.wait",
+	"executor wait", "executor.wait", "executor.queue", "executor queue", "threadpool.wait", "lock wait",
 }

@@ -87,6 +87,20 @@ var Defects = map[DefectKind]DefectInfo{
 	UnknownField:          {Info, "a field that no rule of the format knows was skipped"},
 }
 
+// Impossible tells of a span that cannot be: without an id, without a time, or
+// that ends before it starts. Such spans are rejected.
+func Impossible(id TraceID, span SpanID, v Interval) (DefectKind, bool) {
+	switch {
+	case id.IsZero() || span == NoSpanID:
+		return MissingID, true
+	case v.Start == NoTime || v.End == NoTime:
+		return MissingTime, true
+	case v.End < v.Start:
+		return EndBeforeStart, true
+	}
+	return "", false
+}
+
 // A Tally counts defects by kind and keeps one example of each: the least text,
 // so that the order of the input does not matter.
 type Tally map[DefectKind]Count

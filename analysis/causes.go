@@ -1,0 +1,81 @@
+package analysis
+
+import (
+	"math"
+	"strings"
+
+	"github.com/tailscope/tailscope/hypotheses"
+	"github.com/tailscope/tailscope/report"
+	"github.com/tailscope/tailscope/stats"
+)
+
+// causes fills the ranked hypotheses of a compared endpoint, the attributes
+// whose shares differ, and what is left unexplained.
+func (a *analyzer) causes(e *report.Endpoint, v *view) {
+	e.ReplayInexact = report.Null
+	if v.Pair == nil {
+		return
+	}
+	if v.Verdict.Outcome == stats.NoRegression {
+		return
+	}
+	r := hypotheses.Rank(v.Comparison)
+	e.ReplayInexact = report.Some(r.Inexact)
+	for i := range r.Findings {
+		e.Hypotheses = append(e.Hypotheses, hypothesis(i+1, &r.Findings[i]))
+	}
+	if !math.IsNaN(r.Unexplained) {
+		e.Unexplained = &report.Unexplained{Ms: msOf(r.Unexplained), CIMs: report.Interval{}}
+	}
+	a.mix(e, r)
+}
+
+func hypothesis(rank int, f *hypotheses.Finding) report.Hypothesis {
+	h := report.Hypothesis{
+		Rank: rank, Kind: report.Cause(f.Kind), Strength: report.Strength(f.Strength.String()),
+		Service: f.Service, Operation: f.Operation, Peer: f.Peer, Attribute: f.Attribute, Value: f.Value, Instance: f.Instance,
+		Claim: f.Claim, ExplainsMs: msOf(f.Explains), CIMs: report.Between(f.Lo/1e6, f.Hi/1e6), Evidence: evidence(f.Evidence), Against: evidence(f.Against), Warnings: f.Warnings,
+		Check: report.Check{Question: f.Check.Question, Rival: f.Check.Rival, IfThis: f.Check.IfThis, IfRival: f.Check.IfRival, Status: report.ToRun, Query: f.Check.Query},
+	}
+	if f.Check.Ran {
+		h.Check.Status, h.Check.Outcome = report.Ran, f.Check.Outcome
+	}
+	return h
+}
+
+func evidence(list []hypotheses.Evidence) (out report.List[report.Evidence]) {
+	for _, e := range list {
+		out = append(out, report.Evidence{Statement: e.Statement, Baseline: report.Some(e.Base), Current: report.Some(e.Cur), Unit: e.Unit, Source: report.Source(e.Source), N: e.N})
+	}
+	return out
+}
+
+// mixP is the false discovery rate at which an attribute is listed, maxMix how
+// many of its values are, and maxMixRows how many rows in all.
+const (
+	mixP       = 0.05
+	maxMix     = 3
+	maxMixRows = 12
+)
+
+// mix lists the attributes whose shares differ between the sides. Those of
+// resources that name a process or a version of a tool say nothing of requests.
+func (a *analyzer) mix(e *report.Endpoint, r *hypotheses.Ranking) {
+	for _, at := range r.Attributes {
+		key := a.str(at.Key)
+		if at.P > mixP || strings.HasPrefix(key, "telemetry.") || strings.HasPrefix(key, "process.") {
+			continue
+		}
+		for i, v := range at.Values {
+			if i == maxMix || v.P > mixP {
+				break
+			}
+			row := report.Mix{Attribute: key, Value: a.str(v.Value), Baseline: report.Some(v.Base), Current: report.Some(v.Cur), OddsRatio: report.Some(v.Odds),
+				OddsCI: report.Between(v.OddsLo, v.OddsHi), EffectP99Ms: msOf(v.Effect), Consequence: v.Consequence}
+			e.Mix = append(e.Mix, row)
+		}
+	}
+	if len(e.Mix) > maxMixRows {
+		e.Mix = e.Mix[:maxMixRows]
+	}
+}

@@ -1,0 +1,40 @@
+package analysis
+
+import (
+	"github.com/tailscope/tailscope/config"
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/population"
+	"github.com/tailscope/tailscope/trace"
+)
+
+// judge says how entry spans count under the options.
+func (o *Options) judge() graph.Judge {
+	var c config.Config
+	if o.Config != nil {
+		c = *o.Config
+	}
+	if o.ClassAttr != "" {
+		c.Class = config.Class{Attribute: o.ClassAttr}
+	}
+	rules := population.New(&c)
+	var namer *trace.Namer
+	var of *trace.Store
+	return func(s *trace.Store, r trace.SpanRef, calls bool) graph.Judgement {
+		if of != s {
+			namer, of = trace.NewNamer(s), s
+		}
+		w, sampling := population.WeightOf(s, r)
+		j := graph.Judgement{
+			Outcome:       population.OutcomeOf(s, r, calls),
+			Weight:        int64(w),
+			UnknownWeight: sampling == population.Unreadable || sampling == population.Unmeasured,
+			Class:         s.InternString(rules.Class(s, r)),
+		}
+		if stream := population.StreamOf(s, r); stream != population.NoStream {
+			j.Standing, j.Reason = graph.Stream, s.InternString(stream.String())
+		} else if rule, ok := rules.Excluded(s, r, s.String(namer.Service(r)), s.String(namer.Operation(r))); ok {
+			j.Standing, j.Reason = graph.Excluded, s.InternString(rule)
+		}
+		return j
+	}
+}

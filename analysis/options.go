@@ -1,0 +1,80 @@
+package analysis
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"time"
+
+	"github.com/tailscope/tailscope/config"
+	"github.com/tailscope/tailscope/metric"
+	"github.com/tailscope/tailscope/population"
+	"github.com/tailscope/tailscope/stats"
+	"github.com/tailscope/tailscope/summary"
+)
+
+// Options are what a user asks for. New gives the defaults.
+type Options struct {
+	// Baseline and Current are runs, each the paths of one. A single data set
+	// stands under Current.
+	Baseline, Current [][]string
+
+	Stdin    io.Reader
+	Progress func(done, total int64) // of bytes; may be nil
+	Version  string
+
+	Endpoint, Service *regexp.Regexp // only these; nil: all
+	Inner             bool           // inner endpoints too
+	Since, Until      time.Time      // of the entry span's start; zero: open
+
+	Config     *config.Config // nil: none
+	ClassAttr  string         // tells the classes of requests apart, before Config's
+	Objective  time.Duration  // zero: none
+	Population population.Population
+	Quantile   float64
+	Alpha      float64
+	Seed       int64
+	Top        int // endpoints in the report; 0: all
+
+	// MinEffect and MinEffectShare are the smallest change that counts.
+	MinEffect      time.Duration
+	MinEffectShare float64
+}
+
+// New returns the options where a user sets nothing.
+func New() Options {
+	d := stats.Defaults()
+	return Options{Quantile: d.Quantile, Alpha: d.Alpha, MinEffect: time.Duration(d.MinNS), MinEffectShare: d.MinShare}
+}
+
+// Check tells what is wrong with options, naming the flag.
+func (o *Options) Check() error {
+	switch {
+	case !(o.Quantile > 0 && o.Quantile < 1):
+		return fmt.Errorf("--quantile must lie between 0 and 1, not %v", o.Quantile)
+	case !(o.Alpha > 0 && o.Alpha < 1):
+		return fmt.Errorf("--alpha must lie between 0 and 1, not %v", o.Alpha)
+	case o.Top < 0:
+		return fmt.Errorf("--top must not be negative")
+	case o.MinEffect < 0:
+		return fmt.Errorf("--min-effect must not be negative")
+	case !o.Since.IsZero() && !o.Until.IsZero() && !o.Since.Before(o.Until):
+		return fmt.Errorf("--since must lie before --until")
+	}
+	return nil
+}
+
+func (o *Options) stats() stats.Options {
+	s := stats.Defaults()
+	s.Quantile, s.Alpha = o.Quantile, o.Alpha
+	s.MinNS, s.MinShare = float64(o.MinEffect), o.MinEffectShare
+	return s
+}
+
+func (o *Options) reading() summary.Options {
+	var own []config.Metric
+	if o.Config != nil {
+		own = o.Config.Metrics
+	}
+	return summary.Options{Inner: o.Inner, Names: metric.NewNames(own)}
+}

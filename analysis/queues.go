@@ -1,0 +1,216 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/hypotheses"
+	"github.com/tailscope/tailscope/queuewait"
+	"github.com/tailscope/tailscope/report"
+	"github.com/tailscope/tailscope/stats"
+	"github.com/tailscope/tailscope/summary"
+	"github.com/tailscope/tailscope/trace"
+)
+
+// A queueKey is a call that waits, or the explicit wait of a resource.
+type queueKey struct {
+	slot     graph.SlotID
+	site     queuewait.Site
+	explicit trace.StringID // the evidence of an explicit wait
+	resource trace.StringID
+}
+
+type queueStat struct {
+	wait, gap, service []int64
+	w                  []float64
+}
+
+// queues fills the waits before calls were served.
+func (a *analyzer) queues(e *report.Endpoint, v *view) {
+	sides := [2]map[queueKey]*queueStat{}
+	keys := map[queueKey]bool{}
+	for i, s := range v.Sides {
+		if s == nil {
+			continue
+		}
+		sides[i] = a.queueStats(v, s)
+		for k := range sides[i] {
+			keys[k] = true
+		}
+	}
+	order := make([]queueKey, 0, len(keys))
+	for k := range keys {
+		order = append(order, k)
+	}
+	slices.SortFunc(order, func(x, y queueKey) int {
+		return cmp.Or(cmp.Compare(x.slot, y.slot), cmp.Compare(x.site, y.site), cmp.Compare(x.explicit, y.explicit), cmp.Compare(x.resource, y.resource))
+	})
+	for _, k := range order {
+		s := a.reading.Dict.SlotAt(k.slot)
+		q := report.Queue{Service: a.caller(s), Peer: a.peer(s), Operation: a.shownOperation(s), Evidence: "client duration less server duration, beyond the floor", Owner: string(report.Untraced), InferredLimit: report.Null}
+		a.owner(&q, v, k)
+		if k.explicit != 0 {
+			q.Evidence, q.Resource, q.Owner = a.str(k.explicit), a.str(k.resource), string(report.ClientWait)
+		}
+		occupancy := func(side int, s *report.QueueSide) {
+			if o := a.verdictOn(v, k); o != nil && o.Sides[side] != nil {
+				occupied(s, o, side)
+			}
+		}
+		q.Current = queueSide(sides[summary.Current][k])
+		occupancy(summary.Current, &q.Current)
+		if a.reading.Comparison() {
+			b := queueSide(sides[summary.Baseline][k])
+			occupancy(summary.Baseline, &b)
+			q.Baseline = &b
+		}
+		e.Queues = append(e.Queues, q)
+	}
+	slices.SortStableFunc(e.Queues, func(x, y report.Queue) int { return cmp.Compare(y.Current.MeanMs.Or(0), x.Current.MeanMs.Or(0)) })
+}
+
+// caller is the service that makes a call.
+func (a *analyzer) caller(s *graph.Slot) string {
+	if s.Caller.Service != 0 {
+		return a.str(s.Caller.Service)
+	}
+	return a.str(s.Callee.Service)
+}
+
+func (a *analyzer) queueStats(v *view, s *hypotheses.Side) map[queueKey]*queueStat {
+	m := map[queueKey]*queueStat{}
+	get := func(k queueKey) *queueStat {
+		if m[k] == nil {
+			m[k] = &queueStat{}
+		}
+		return m[k]
+	}
+	l := summary.NewLedger(s.Set.Calibration)
+	for _, q := range s.Counted {
+		l.Charge(q.Record)
+		w := weight(q.Weight)
+		for i := range q.Calls {
+			c := &q.Calls[i]
+			wait, gap, ok := l.Gap(q.Record, int32(i))
+			if !ok {
+				continue
+			}
+			st := get(queueKey{slot: v.Relative(q, c.Slot), site: queuewait.Between})
+			st.wait, st.gap, st.service, st.w = append(st.wait, wait), append(st.gap, gap), append(st.service, c.Work.Duration()), append(st.w, w)
+		}
+		a.leads(v, q, &l.Walker, func(k queueKey, wait, gap, service int64) {
+			st := get(k)
+			st.wait, st.gap, st.service, st.w = append(st.wait, wait), append(st.gap, gap), append(st.service, service), append(st.w, w)
+		})
+		for _, x := range q.Waits {
+			c := &q.Calls[x.Call]
+			st := get(queueKey{v.Relative(q, c.Slot), queuewait.Between, x.Evidence, x.Resource})
+			service := c.Outer().Duration() - x.Duration()
+			st.wait, st.gap, st.service, st.w = append(st.wait, x.Duration()), append(st.gap, x.Duration()), append(st.service, service), append(st.w, w)
+		}
+	}
+	return m
+}
+
+// leads calls f for each call of a request whose wait shows before its client
+// span and is somebody's.
+func (a *analyzer) leads(v *view, q *summary.Request, w *graph.Walker, f func(k queueKey, wait, gap, service int64)) {
+	owners := q.Set.Calibration.Owners
+	var plan *graph.Plan
+	for i := 1; i < len(q.Calls); i++ {
+		c := &q.Calls[i]
+		if !owners.Of(c, queuewait.Lead).Claimed() {
+			continue
+		}
+		if plan == nil {
+			plan = w.Plan(q.Record, nil)
+		}
+		for k := range plan.Steps {
+			s := &plan.Steps[k]
+			if s.Leave || !s.Client() || int(s.Call()) != i {
+				continue
+			}
+			floor, _ := owners.Leads.Of(c.Slot)
+			f(queueKey{slot: v.Relative(q, c.Slot), site: queuewait.Lead}, max(0, s.NS-floor.NS), max(0, s.NS), c.Outer().Duration())
+		}
+	}
+}
+
+// verdictOn is the verdict on whose queue a row is; nil of an explicit wait.
+func (a *analyzer) verdictOn(v *view, k queueKey) *queuewait.Verdict {
+	if k.explicit != 0 {
+		return nil
+	}
+	for _, side := range v.Sides {
+		if side == nil {
+			continue
+		}
+		for _, q := range side.Counted {
+			for i := range q.Calls {
+				if v.Relative(q, q.Calls[i].Slot) == k.slot && q.Calls[i].Client.Seen() && (k.site == queuewait.Lead || q.Calls[i].Paired()) {
+					return q.Set.Calibration.Owners.Of(&q.Calls[i], k.site)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// owner says whose queue it is, and what was asked.
+func (a *analyzer) owner(q *report.Queue, v *view, k queueKey) {
+	if k.site == queuewait.Lead {
+		q.Evidence = "time in the caller before the client span, beyond the usual"
+	}
+	o := a.verdictOn(v, k)
+	if o == nil {
+		return
+	}
+	q.Owner, q.Resource = string(o.Owner), o.Resource
+	for _, t := range o.Tests {
+		q.Tests = append(q.Tests, report.OwnerTest{Test: t.Name, Says: string(t.Says), Decided: t.Decided, Statement: t.Statement})
+	}
+	limit := func(side int) report.Num {
+		if s := o.Sides[side]; s != nil && s.Limit > 0 && !s.FromPool {
+			return report.Int(int64(s.Limit))
+		}
+		return report.Null
+	}
+	q.InferredLimit = limit(summary.Current)
+	if a.reading.Comparison() {
+		q.InferredLimitBaseline = limit(summary.Baseline)
+	}
+	if !o.Model.OK && o.Claimed() && o.Model.Why != "" && a.reading.Comparison() {
+		q.Warnings = append(q.Warnings, "the change of this wait is not split over its drivers: "+o.Model.Why)
+	}
+}
+
+// occupied fills how full the resource was: by its metrics, else against the
+// inferred limit.
+func occupied(s *report.QueueSide, o *queuewait.Verdict, side int) {
+	if p := o.Sides[side].Pool; p != nil && p.Occupancy.Seconds > 0 && (o.Owner == queuewait.ClientWait || o.Owner == queuewait.Own) {
+		s.Occupancy, s.OccupancyP50, s.OccupancyMax = report.Some(p.Occupancy.P99), report.Some(p.Occupancy.P50), report.Some(p.Occupancy.Max)
+	}
+}
+
+func queueSide(s *queueStat) report.QueueSide {
+	null := report.Null
+	r := report.QueueSide{MeanMs: null, P50Ms: null, P99Ms: null, LoMs: null, HiMs: null, ServiceP99Ms: null, Occupancy: null, OccupancyP50: null, OccupancyMax: null}
+	if s == nil {
+		return r
+	}
+	mean := func(ns []int64) report.Num {
+		var sum, w float64
+		for i, x := range ns {
+			sum += float64(x) * s.w[i]
+			w += s.w[i]
+		}
+		return msOf(sum / w)
+	}
+	r.N = int64(len(s.wait))
+	r.MeanMs, r.LoMs, r.HiMs = mean(s.wait), mean(s.wait), mean(s.gap)
+	r.P50Ms = msOf(float64(stats.Quantile(s.wait, s.w, 0.5)))
+	r.P99Ms = msOf(float64(stats.Quantile(s.wait, s.w, 0.99)))
+	r.ServiceP99Ms = msOf(float64(stats.Quantile(s.service, s.w, 0.99)))
+	return r
+}

@@ -1,0 +1,292 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/hypotheses"
+	"github.com/tailscope/tailscope/population"
+	"github.com/tailscope/tailscope/report"
+	"github.com/tailscope/tailscope/stats"
+	"github.com/tailscope/tailscope/summary"
+)
+
+// A nodeStat is what one side says of a node.
+type nodeStat struct {
+	present  int64 // requests that have it
+	of       int64 // requests in which its parent ran
+	calls    int64
+	survived bool // a request was completed though the call was not
+	ns       []int64
+	w        []float64
+	start    []int64 // from the parent's start
+	absolute map[graph.SlotID]bool
+}
+
+// structure fills the endpoint's work graph from the current side, and returns
+// the ids of its nodes.
+func (a *analyzer) structure(e *report.Endpoint, v *view) map[graph.SlotID]report.NodeID {
+	cur := a.nodeStats(v, v.side())
+	var base map[graph.SlotID]*nodeStat
+	if b := v.Sides[summary.Baseline]; b != nil {
+		base = a.nodeStats(v, b)
+	}
+	d := a.reading.Dict
+
+	children := map[graph.SlotID][]graph.SlotID{}
+	for slot := range cur {
+		parent := d.SlotAt(slot).Parent
+		if _, ok := cur[parent]; !ok {
+			parent = graph.NoSlot
+		}
+		children[parent] = append(children[parent], slot)
+	}
+	for _, kids := range children {
+		slices.SortFunc(kids, func(x, y graph.SlotID) int {
+			return cmp.Or(cmp.Compare(median(cur[x].start), median(cur[y].start)), strings.Compare(d.Path(x), d.Path(y)))
+		})
+	}
+	ids := map[graph.SlotID]report.NodeID{}
+	var order []graph.SlotID
+	stack := slices.Clone(children[graph.NoSlot])
+	slices.Reverse(stack)
+	for len(stack) > 0 {
+		slot := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		ids[slot] = report.NodeID(len(order))
+		order = append(order, slot)
+		kids := children[slot]
+		for i := len(kids) - 1; i >= 0; i-- {
+			stack = append(stack, kids[i])
+		}
+	}
+	for _, slot := range order {
+		e.Structure.Nodes = append(e.Structure.Nodes, a.node(v, slot, ids, cur[slot], base))
+	}
+	for _, parent := range append([]graph.SlotID{graph.NoSlot}, order...) {
+		if parent != graph.NoSlot {
+			a.edges(e, v, children[parent], ids, cur)
+		}
+	}
+	if len(order) > 0 {
+		e.Structure.Expression = a.expression(v, order[0], children[order[0]], cur)
+	}
+	a.differences(e, v, ids, order, cur, base)
+	return ids
+}
+
+func median(v []int64) int64 {
+	if len(v) == 0 {
+		return 0
+	}
+	return stats.Quantile(v, nil, 0.5)
+}
+
+func (a *analyzer) nodeStats(v *view, s *hypotheses.Side) map[graph.SlotID]*nodeStat {
+	m := map[graph.SlotID]*nodeStat{}
+	seen := map[graph.SlotID]int{} // of this request
+	for _, q := range s.Counted {
+		clear(seen)
+		w := weight(q.Weight)
+		ok := map[graph.SlotID]bool{}
+		for i := range q.Calls {
+			c := &q.Calls[i]
+			slot := v.Relative(q, c.Slot)
+			n := m[slot]
+			if n == nil {
+				n = &nodeStat{absolute: map[graph.SlotID]bool{}}
+				m[slot] = n
+			}
+			n.absolute[c.Slot] = true
+			n.calls++
+			seen[slot]++
+			ok[slot] = ok[slot] || c.OuterEnd() == graph.Succeeded
+			n.ns = append(n.ns, c.Outer().Duration())
+			n.w = append(n.w, w)
+			if c.Parent >= 0 {
+				n.start = append(n.start, int64(c.Outer().Start-q.Calls[c.Parent].Inner().Start))
+			}
+		}
+		for slot := range seen {
+			n := m[slot]
+			n.present++
+			if q.Outcome == population.Completed && !ok[slot] {
+				n.survived = true
+			}
+		}
+	}
+	for slot, n := range m {
+		if p := m[a.reading.Dict.SlotAt(slot).Parent]; p != nil {
+			n.of = p.present
+		} else {
+			n.of = int64(len(s.Counted))
+		}
+	}
+	return m
+}
+
+func (a *analyzer) node(v *view, slot graph.SlotID, ids map[graph.SlotID]report.NodeID, n *nodeStat, base map[graph.SlotID]*nodeStat) report.Node {
+	s := a.reading.Dict.SlotAt(slot)
+	r := report.Node{
+		ID: ids[slot], Parent: report.NoNode, Service: a.shownService(s), Operation: a.shownOperation(s), Peer: a.peer(s), Kind: s.Kind.String(),
+		Present: n.present, Of: n.of, Mode: report.SingleCall, MeanMultiplicity: report.Float(float64(n.calls) / float64(n.present)),
+		Optional: n.survived, WaitedFor: true, Current: times(n),
+	}
+	if id, ok := ids[s.Parent]; ok {
+		r.Parent = id
+	}
+	verdicts := v.side().Set.Calibration.Verdicts
+	async := int64(0)
+	for abs := range n.absolute {
+		w := verdicts.WaitedFor(abs)
+		r.WaitedForRefuted += w.Refuted
+		r.WaitedForHeld += w.Followed
+		if w.Verdict == graph.Asynchronous {
+			async++
+		}
+	}
+	r.WaitedFor = async < int64(len(n.absolute))
+	if n.calls > n.present {
+		r.Mode = report.SerialRepeat
+		if o := a.order(v, n, n); o.Verdict == graph.OrderRefuted {
+			r.Mode = report.ParallelRepeat
+		}
+	}
+	if base != nil {
+		t := report.NodeTimes{P50Ms: report.Null, P99Ms: report.Null, MeanMs: report.Null}
+		if b := base[slot]; b != nil {
+			t = times(b)
+		}
+		r.Baseline = &t
+	}
+	return r
+}
+
+func times(n *nodeStat) report.NodeTimes {
+	var sum, weights float64
+	for i, ns := range n.ns {
+		sum += float64(ns) * n.w[i]
+		weights += n.w[i]
+	}
+	return report.NodeTimes{P50Ms: msOf(float64(stats.Quantile(n.ns, n.w, 0.5))), P99Ms: msOf(float64(stats.Quantile(n.ns, n.w, 0.99))), MeanMs: msOf(sum / weights)}
+}
+
+// order is what the set says of one node before another: of all slots that are
+// these nodes.
+func (a *analyzer) order(v *view, x, y *nodeStat) graph.Order {
+	return orderIn(v.side().Set.Calibration.Verdicts, a.reading.Dict, x, y)
+}
+
+func orderIn(verdicts *graph.Verdicts, d *graph.Dict, x, y *nodeStat) graph.Order {
+	var sum graph.Order
+	for ax := range x.absolute {
+		for ay := range y.absolute {
+			if d.SlotAt(ax).Parent != d.SlotAt(ay).Parent || x == y && ax != ay {
+				continue
+			}
+			o := verdicts.Order(ax, ay)
+			sum.Held += o.Held
+			sum.Refuted += o.Refuted
+			sum.Gaps.Merge(&o.Gaps)
+			sum.Verdict = max(sum.Verdict, o.Verdict)
+		}
+	}
+	return sum
+}
+
+// edges lists the orders between siblings that are held, or that nothing
+// refutes; those that follow from two others are left out.
+func (a *analyzer) edges(e *report.Endpoint, v *view, kids []graph.SlotID, ids map[graph.SlotID]report.NodeID, cur map[graph.SlotID]*nodeStat) {
+	n := len(kids)
+	if n < 2 || n > maxEdges {
+		return
+	}
+	kept := make([]bool, n*n)
+	orders := make([]graph.Order, n*n)
+	for i := range n {
+		for j := range n {
+			if i != j {
+				o := a.order(v, cur[kids[i]], cur[kids[j]])
+				orders[i*n+j] = o
+				kept[i*n+j] = o.Held > 0 && o.Verdict != graph.OrderRefuted
+			}
+		}
+	}
+	for i := range n {
+		for j := range n {
+			if !kept[i*n+j] || kept[j*n+i] { // both directions: repeats in turn, no order between them
+				continue
+			}
+			implied := false
+			for k := range n {
+				implied = implied || k != i && k != j && kept[i*n+k] && kept[k*n+j] && !kept[k*n+i] && !kept[j*n+k]
+			}
+			if !implied {
+				o := &orders[i*n+j]
+				e.Structure.Edges = append(e.Structure.Edges, report.Edge{From: ids[kids[i]], To: ids[kids[j]], Held: o.Held, Refuted: o.Refuted, GapP50Ms: msOf(o.Gaps.Quantile(0.5))})
+			}
+		}
+	}
+}
+
+// maxEdges is how many siblings are compared for the reduction, whose cost is
+// their number to the third power.
+const maxEdges = 256
+
+// expression is the structure of the entry's own calls: what is serial is
+// added, what is parallel is the maximum of.
+func (a *analyzer) expression(v *view, root graph.SlotID, kids []graph.SlotID, cur map[graph.SlotID]*nodeStat) string {
+	var groups [][]graph.SlotID
+	for _, k := range kids {
+		w := v.side().Set.Calibration.Verdicts
+		async := true
+		for abs := range cur[k].absolute {
+			async = async && w.WaitedFor(abs).Verdict == graph.Asynchronous
+		}
+		if async {
+			continue
+		}
+		joined := len(groups) > 0 && slices.ContainsFunc(groups[len(groups)-1], func(m graph.SlotID) bool {
+			o := a.order(v, cur[m], cur[k])
+			return o.Held == 0 || o.Verdict == graph.OrderRefuted
+		})
+		if joined {
+			groups[len(groups)-1] = append(groups[len(groups)-1], k)
+		} else {
+			groups = append(groups, []graph.SlotID{k})
+		}
+		if len(groups) > 60 {
+			break
+		}
+	}
+	name := func(slot graph.SlotID) string {
+		n := a.shownOperation(a.reading.Dict.SlotAt(slot))
+		st := cur[slot]
+		if st.calls > st.present {
+			if a.order(v, st, st).Verdict == graph.OrderRefuted {
+				n = "max(" + n + " × " + short(float64(st.calls)/float64(st.present)) + ")"
+			} else {
+				n += " × " + short(float64(st.calls)/float64(st.present))
+			}
+		}
+		if st.present < st.of {
+			n += "?"
+		}
+		return n
+	}
+	parts := []string{"own"}
+	for _, g := range groups {
+		if len(g) == 1 {
+			parts = append(parts, name(g[0]))
+			continue
+		}
+		names := make([]string, len(g))
+		for i, k := range g {
+			names[i] = name(k)
+		}
+		parts = append(parts, "max("+strings.Join(names, ", ")+")")
+	}
+	return strings.Join(parts, " + ")
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/tailscope/tailscope/report"
+)
+
+// The laws relate two runs of the command. They are checked on every case whose
+// input is OTLP JSON in whole lines, and on the committed sample.
+
+// lawful is an input that laws are checked on: the lines of each side; a single
+// data set has none of a baseline.
+type lawful struct {
+	name string
+	side [2][][]byte // baseline, current
+}
+
+func lawfuls(t *testing.T) []lawful {
+	var out []lawful
+	for _, c := range cases(t) {
+		l := lawful{name: c.name}
+		ok := true
+		for name, data := range c.inputs {
+			side := 1
+			if strings.HasPrefix(name, "baseline") {
+				side = 0
+			}
+			ok = ok && (side == 0 || strings.HasPrefix(name, "current") || name == "spans.jsonl" || name == "metrics.jsonl" || name == "hostile.jsonl")
+			l.side[side] = append(l.side[side], splitLines(data)...)
+		}
+		if ok {
+			out = append(out, l)
+		}
+	}
+	if !testing.Short() {
+		out = append(out, lawful{"samples/mercury", [2][][]byte{sample(t, "baseline"), sample(t, "current")}})
+	}
+	return out
+}
+
+func splitLines(data []byte) [][]byte {
+	return slices.DeleteFunc(bytes.SplitAfter(data, []byte("\n")), func(b []byte) bool { return len(b) == 0 })
+}
+
+// sample is the lines of one side of samples/mercury.
+func sample(t *testing.T, side string) [][]byte {
+	t.Helper()
+	names, err := filepath.Glob("../../samples/mercury/" + side + "/*.zst")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no sample: ", err)
+	}
+	var all [][]byte
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := zstd.NewReader(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z.Close()
+		f.Close()
+		all = append(all, splitLines(data)...)
+	}
+	return all
+}
+
+// analyze writes the lines of each side into n files, by part, and returns the report.
+func (l *lawful) analyze(t *testing.T, n int, part func(i int) int, change func([]byte) []byte) *report.Report {
+	t.Helper()
+	args := []string{"analyze", "--inner", "--format", "json"}
+	for side, lines := range l.side {
+		if lines == nil {
+			continue
+		}
+		dir := t.TempDir()
+		for k := range n {
+			var file []byte
+			for i, line := range lines {
+				if part(i) == k {
+					file = append(file, change(line)...)
+				}
+			}
+			if len(file) > 0 {
+				if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.jsonl", k)), file, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		switch {
+		case l.side[0] == nil:
+			args = append(args, dir)
+		case side == 0:
+			args = append(args, "--baseline", dir)
+		default:
+			args = append(args, "--current", dir)
+		}
+	}
+	r := checkReport(t, command(t, args...))
+	r.Ingest.Files = nil // names and places
+	return r
+}
+
+func (l *lawful) shuffled(rng *rand.Rand) *lawful {
+	s := &lawful{name: l.name}
+	for i, lines := range l.side {
+		s.side[i] = slices.Clone(lines)
+		rng.Shuffle(len(lines), func(a, b int) { s.side[i][a], s.side[i][b] = s.side[i][b], s.side[i][a] })
+	}
+	return s
+}
+
+func encoded(t *testing.T, r *report.Report) string {
+	t.Helper()
+	var b strings.Builder
+	if err := report.Encode(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func one(int) int             { return 0 }
+func asIs(line []byte) []byte { return line }
+func same(t *testing.T, law string, want, got string) {
+	t.Helper()
+	if want == got {
+		return
+	}
+	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			t.Errorf("%s: line %d of the report is %s, was %s", law, i+1, b[i], a[i])
+			return
+		}
+	}
+	t.Errorf("%s: %d lines and %d", law, len(a), len(b))
+}
+
+// farShift is a multiple of 2^20 s, so that no block of time is cut elsewhere.
+const farShift = 3 << 20
+
+func TestLaws(t *testing.T) {
+	for _, l := range lawfuls(t) {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			plain := l.analyze(t, 1, one, asIs)
+			want := encoded(t, plain)
+
+			rng := rand.New(rand.NewPCG(1, uint64(len(want))))
+			same(t, "shuffled over files", want, encoded(t, l.shuffled(rng).analyze(t, 3, func(i int) int { return i % 3 }, asIs)))
+
+			if l.name == "request-start" {
+				return // its stamps are times of their own
+			}
+			moved := l.analyze(t, 1, one, func(b []byte) []byte { return shifted(b, farShift*1e9) })
+			for i := range moved.Run.Sets {
+				if moved.Run.Sets[i].From == plain.Run.Sets[i].From && plain.Run.Sets[i].From != "" {
+					t.Errorf("set %d begins at %s as before", i, moved.Run.Sets[i].From)
+				}
+				moved.Run.Sets[i].From, moved.Run.Sets[i].To = plain.Run.Sets[i].From, plain.Run.Sets[i].To
+			}
+			same(t, "shifted", want, encoded(t, moved))
+
+			// A prefix keeps the order of services.
+			key, prefix := `{"key":"service.name","value":{"stringValue":"`, "qq-"
+			renamed := l.analyze(t, 1, one, func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(key), []byte(key+prefix)) })
+			if len(renamed.Endpoints) != len(plain.Endpoints) {
+				t.Fatalf("renamed: %d endpoints, were %d", len(renamed.Endpoints), len(plain.Endpoints))
+			}
+			for i := range renamed.Endpoints {
+				renamed.Endpoints[i].Shape = plain.Endpoints[i].Shape
+			}
+			same(t, "renamed", want, strings.ReplaceAll(encoded(t, renamed), prefix, ""))
+		})
+	}
+}
+
+// A part of a run is the traces whose id falls to it. Snapshots of the parts,
+// merged in any order, are the snapshot of the whole, to the byte.
+func TestMergeOfParts(t *testing.T) {
+	for _, c := range cases(t) {
+		data, ok := c.inputs["spans.jsonl"]
+		if !ok || len(c.inputs) > 1 {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			files := [4][]byte{0: data}
+			for _, line := range splitLines(data) {
+				id := traceIDs.FindSubmatch(line)[2]
+				k := 1 + id[len(id)-1]%3
+				files[k] = append(files[k], line...)
+			}
+			var snaps []string
+			for k, file := range files {
+				if len(file) == 0 {
+					continue
+				}
+				in, snap := filepath.Join(dir, fmt.Sprintf("%d.jsonl", k)), filepath.Join(dir, fmt.Sprintf("%d.snap", k))
+				if err := os.WriteFile(in, file, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				command(t, "analyze", in, "--save", snap)
+				snaps = append(snaps, snap)
+			}
+			merged := filepath.Join(dir, "merged.snap")
+			parts := snaps[1:]
+			slices.Reverse(parts)
+			command(t, append([]string{"merge", "-o", merged}, parts...)...)
+			a, _ := os.ReadFile(snaps[0])
+			b, err := os.ReadFile(merged)
+			if err != nil || !bytes.Equal(a, b) {
+				t.Errorf("the merge of %d parts has %d bytes, the whole %d: %v", len(parts), len(b), len(a), err)
+			}
+		})
+	}
+}

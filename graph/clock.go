@@ -1,0 +1,330 @@
+package graph
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tailscope/tailscope/trace"
+)
+
+// A HostPair names two clocks by their hosts' names, A before B.
+type HostPair struct{ A, B trace.StringID }
+
+// Bounds are what the calls between two hosts say of clock(B) − clock(A): the
+// server's span lies within the client's, so each call that succeeded bounds
+// the offset by [server end − client end, server start − client start].
+type Bounds struct {
+	N int64 // requests that tell
+
+	// The few greatest lower and the few least upper bounds, so that one lying
+	// call can be told from a clock.
+	Lo []int64 // descending
+	Hi []int64 // ascending
+}
+
+// keptBounds is how many bounds of each side are kept. Up to keptBounds−1 lying
+// calls can be set aside.
+const keptBounds = 16
+
+func (b *Bounds) add(lo, hi int64) {
+	b.N++
+	b.Lo = insert(b.Lo, lo, func(a, b int64) int { return cmp.Compare(b, a) })
+	b.Hi = insert(b.Hi, hi, cmp.Compare[int64])
+}
+
+func insert(list []int64, v int64, order func(a, b int64) int) []int64 {
+	at, _ := slices.BinarySearchFunc(list, v, order)
+	if at == keptBounds {
+		return list
+	}
+	list = slices.Insert(list, at, v)
+	return list[:min(len(list), keptBounds)]
+}
+
+func (b *Bounds) merge(o *Bounds) {
+	b.N += o.N
+	for _, v := range o.Lo {
+		b.Lo = insert(b.Lo, v, func(a, b int64) int { return cmp.Compare(b, a) })
+	}
+	for _, v := range o.Hi {
+		b.Hi = insert(b.Hi, v, cmp.Compare[int64])
+	}
+}
+
+// flip is the bounds of clock(A) − clock(B).
+func (b *Bounds) flip() *Bounds {
+	f := &Bounds{N: b.N}
+	for _, v := range b.Hi {
+		f.Lo = append(f.Lo, -v)
+	}
+	for _, v := range b.Lo {
+		f.Hi = append(f.Hi, -v)
+	}
+	return f
+}
+
+// An Offset is what is known of clock(B) − clock(A), in ns.
+type Offset struct {
+	Lo, Hi int64
+
+	// Contradictions is how many bounds had to be set aside to leave any offset.
+	Contradictions int64
+	N              int64
+}
+
+// offset intersects the bounds. Where they contradict each other, the fewest
+// are set aside, from the two ends in turn.
+func (b *Bounds) offset() Offset {
+	o := Offset{N: b.N}
+	i, j := 0, 0
+	for i < len(b.Lo)-1 && j < len(b.Hi)-1 && b.Lo[i] > b.Hi[j] {
+		// Drop the one that stands farther from its own neighbours.
+		if b.Lo[i]-b.Lo[i+1] >= b.Hi[j+1]-b.Hi[j] {
+			i++
+		} else {
+			j++
+		}
+		o.Contradictions++
+	}
+	o.Lo, o.Hi = b.Lo[i], b.Hi[j]
+	if o.Lo > o.Hi { // drift or lies beyond what was kept
+		o.Contradictions++
+		o.Lo, o.Hi = o.Hi, o.Lo
+	}
+	return o
+}
+
+// clockWindow is the length of the windows, in ns, in which clocks are taken to
+// keep their offsets: clocks drift, and two runs may be a week apart.
+const clockWindow = 1024 * 1_000_000_000
+
+// A ClockKey is a pair of hosts in one window of time.
+type ClockKey struct {
+	HostPair
+	Window int64
+}
+
+func windowOf(t trace.Time) int64 {
+	w := int64(t) / clockWindow
+	if int64(t)%clockWindow < 0 {
+		w--
+	}
+	return w
+}
+
+// Clocks says how the clocks of hosts differ, window by window. The nil Clocks
+// knows nothing: recorded times stand.
+type Clocks struct {
+	Windows []*ClockWindow // by time
+}
+
+// At is the window of a time; of none of its own, the nearest.
+func (c *Clocks) At(t trace.Time) *ClockWindow {
+	if c == nil || len(c.Windows) == 0 {
+		return nil
+	}
+	w := windowOf(t)
+	at, _ := slices.BinarySearchFunc(c.Windows, w, func(x *ClockWindow, w int64) int { return cmp.Compare(x.Window, w) })
+	switch {
+	case at == len(c.Windows):
+		at--
+	case at > 0 && c.Windows[at].Window-w > w-c.Windows[at-1].Window:
+		at--
+	}
+	return c.Windows[at]
+}
+
+// A ClockWindow says how the clocks of hosts differ in one window of time.
+type ClockWindow struct {
+	Window int64
+	Pairs  []HostPair // in order of the hosts' codes
+	Offset map[HostPair]Offset
+
+	ahead map[trace.StringID]int64 // what a host's clock is ahead of its group's first
+	group map[trace.StringID]int
+}
+
+// solveClocks finds, in each window, one offset for each host that fits the
+// bounds of all pairs, as far as there is one. Clocks that could all be right
+// are left alone; one request alone moves no clock.
+func solveClocks(bounds map[ClockKey]*Bounds) *Clocks {
+	byWindow := map[int64]map[HostPair]*Bounds{}
+	for k, b := range bounds {
+		if byWindow[k.Window] == nil {
+			byWindow[k.Window] = map[HostPair]*Bounds{}
+		}
+		byWindow[k.Window][k.HostPair] = b
+	}
+	c := &Clocks{}
+	for w, b := range byWindow {
+		c.Windows = append(c.Windows, solveWindow(w, b))
+	}
+	slices.SortFunc(c.Windows, func(a, b *ClockWindow) int { return cmp.Compare(a.Window, b.Window) })
+	return c
+}
+
+func solveWindow(window int64, bounds map[HostPair]*Bounds) *ClockWindow {
+	c := &ClockWindow{Window: window, Offset: map[HostPair]Offset{}, ahead: map[trace.StringID]int64{}, group: map[trace.StringID]int{}}
+	near := map[trace.StringID][]trace.StringID{}
+	for p, b := range bounds {
+		c.Pairs = append(c.Pairs, p)
+		c.Offset[p] = b.offset()
+		if b.N > 1 {
+			near[p.A] = append(near[p.A], p.B)
+			near[p.B] = append(near[p.B], p.A)
+		}
+	}
+	slices.SortFunc(c.Pairs, compareHosts)
+	var hosts []trace.StringID
+	for h := range near {
+		slices.Sort(near[h])
+		hosts = append(hosts, h)
+	}
+	slices.Sort(hosts)
+	groups := 0
+	for _, first := range hosts {
+		if c.group[first] != 0 {
+			continue
+		}
+		groups++
+		c.group[first] = groups
+		members := []trace.StringID{first}
+		for i := 0; i < len(members); i++ {
+			for _, h := range near[members[i]] {
+				if c.group[h] == 0 {
+					c.group[h] = groups
+					members = append(members, h)
+				}
+			}
+		}
+		c.settle(members, near)
+	}
+	return c
+}
+
+// maxClosure is how many hosts' bounds are combined over all ways between them,
+// which costs their number to the third power. Of more, only neighbours are
+// compared.
+const maxClosure = 160
+
+// settle gives the hosts of a group their offsets, in order: zero if it can be,
+// else the middle of what the hosts before it leave.
+func (c *ClockWindow) settle(hosts []trace.StringID, near map[trace.StringID][]trace.StringID) {
+	most := c.closure(hosts, near)
+	for i, h := range hosts {
+		lo, hi := int64(-unbounded), int64(unbounded)
+		for j, g := range hosts[:i] {
+			ahead := c.ahead[g]
+			if most != nil {
+				lo, hi = max(lo, ahead-most[i*len(hosts)+j]), min(hi, ahead+most[j*len(hosts)+i])
+			} else if o, ok := c.Between(g, h); ok {
+				lo, hi = max(lo, ahead+o.Lo), min(hi, ahead+o.Hi)
+			}
+		}
+		switch {
+		case i == 0 || lo <= 0 && 0 <= hi:
+			c.ahead[h] = 0
+		default:
+			c.ahead[h] = lo + (hi-lo)/2
+		}
+	}
+}
+
+const unbounded = int64(1) << 60
+
+// closure is, for each pair of hosts, the most that the second's clock can be
+// ahead of the first's by any way between them (Floyd and Warshall). Bounds that
+// contradict each other around a circle are widened by as little as makes them
+// agree. It is nil for too many hosts.
+func (c *ClockWindow) closure(hosts []trace.StringID, near map[trace.StringID][]trace.StringID) []int64 {
+	n := len(hosts)
+	if n > maxClosure {
+		return nil
+	}
+	place := map[trace.StringID]int{}
+	for i, h := range hosts {
+		place[h] = i
+	}
+	most := make([]int64, n*n)
+	for widen := int64(0); ; widen = max(10_000, 2*widen) {
+		for i := range most {
+			most[i] = unbounded
+		}
+		for i, h := range hosts {
+			most[i*n+i] = 0
+			for _, g := range near[h] {
+				if o, ok := c.Between(h, g); ok {
+					most[i*n+place[g]] = o.Hi + widen
+				}
+			}
+		}
+		for k := range n {
+			for i := range n {
+				if most[i*n+k] == unbounded {
+					continue
+				}
+				for j := range n {
+					if d := most[i*n+k] + most[k*n+j]; d < most[i*n+j] {
+						most[i*n+j] = d
+					}
+				}
+			}
+		}
+		ok := true
+		for i := range n {
+			ok = ok && most[i*n+i] >= 0
+		}
+		if ok {
+			return most
+		}
+	}
+}
+
+// Between is what is known of clock(b) − clock(a).
+func (c *ClockWindow) Between(a, b trace.StringID) (Offset, bool) {
+	if c == nil {
+		return Offset{}, false
+	}
+	if o, ok := c.Offset[HostPair{a, b}]; ok {
+		return o, true
+	}
+	o, ok := c.Offset[HostPair{b, a}]
+	o.Lo, o.Hi = -o.Hi, -o.Lo
+	return o, ok
+}
+
+// Shift is what to add to a time of host h to place it on the clock of host
+// entry, and whether anything is known of it.
+func (c *ClockWindow) Shift(entry, h trace.StringID) (int64, bool) {
+	if entry == h {
+		return 0, true
+	}
+	if c == nil || c.group[entry] == 0 || c.group[entry] != c.group[h] {
+		return 0, false
+	}
+	return c.ahead[entry] - c.ahead[h], true
+}
+
+// Slack is how far the offset between two hosts may be from the one used. It is
+// zero within one host, and where nothing is known: recorded times stand.
+func (c *ClockWindow) Slack(a, b trace.StringID) int64 {
+	if a == b {
+		return 0
+	}
+	o, ok := c.Between(a, b)
+	if !ok {
+		return 0
+	}
+	return o.Hi - o.Lo
+}
+
+// Slack is the largest of any window.
+func (c *Clocks) Slack(a, b trace.StringID) int64 {
+	var most int64
+	if c != nil {
+		for _, w := range c.Windows {
+			most = max(most, w.Slack(a, b))
+		}
+	}
+	return most
+}

@@ -1,0 +1,570 @@
+package graph
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/tailscope/tailscope/trace"
+)
+
+// A SlotPair is two sibling slots, A hypothetically before B; a slot paired
+// with itself speaks of its repeats. Hosts is the pair of clocks that was
+// crossed to compare them; zero if none was.
+type SlotPair struct {
+	A, B  SlotID
+	Hosts HostPair
+}
+
+// Waited counts what tells whether a slot is waited for.
+type Waited struct {
+	// N is the calls whose parent ended by itself: without an error, not left
+	// by its own caller.
+	N int64
+
+	// Overhang is how far calls outlived their parents, by the clocks crossed.
+	// Only what can refute is counted: above 1 ms or 5 % of the call.
+	Overhang map[HostPair]*Sketch
+
+	// Inside is the calls of N that ended before their parent did; Followed is
+	// those of them after whose end the parent did its next thing at once; Chance
+	// is how many of those chance would give, in units of 2^-20.
+	Inside, Followed, Chance int64
+}
+
+// A Fold is what requests together tell. Its codes refer to a Dict. Folds merge
+// exactly and in any order.
+type Fold struct {
+	Clocks map[ClockKey]*Bounds
+	Orders map[SlotPair]*Sketch // start of B less end of A, ns
+	Waited map[SlotID]*Waited
+	// Producers is the ends of producer spans, for the dwell of consumers that
+	// link to them.
+	Producers map[trace.Link]trace.Time
+}
+
+// NewFold returns an empty Fold.
+func NewFold() *Fold {
+	return &Fold{Clocks: map[ClockKey]*Bounds{}, Orders: map[SlotPair]*Sketch{}, Waited: map[SlotID]*Waited{}, Producers: map[trace.Link]trace.Time{}}
+}
+
+// maxSiblings is how many slots of one parent are compared with each other;
+// beyond it only neighbours in order of start are.
+const maxSiblings = 256
+
+// A Folder adds records to a Fold and keeps the scratch memory for that.
+type Folder struct {
+	Fold   *Fold
+	Dict   *Dict
+	kids   []int32
+	groups []slotGroup
+	pairs  []pairBound
+	events []trace.Time
+}
+
+type slotGroup struct {
+	slot  SlotID
+	calls []int32 // in order of start
+}
+
+type pairBound struct {
+	pair   HostPair
+	lo, hi int64
+}
+
+// Add counts one record.
+func (f *Folder) Add(r *Record) {
+	f.clocks(r)
+	for p := range r.Calls {
+		if r.Calls[p].Len > 1 {
+			f.kids = f.kids[:0]
+			for i := int32(p) + 1; i < int32(p)+r.Calls[p].Len; i += r.Calls[i].Len {
+				f.kids = append(f.kids, i)
+			}
+			f.siblings(r, p)
+		}
+	}
+	f.waited(r)
+}
+
+// Producers keeps the ends of a tree's producer spans.
+func (f *Folder) Producers(t *Tree) {
+	for i := range t.Spans {
+		if n := Node(i); t.kind(n) == trace.KindProducer {
+			f.Fold.addProducer(trace.Link{TraceID: t.ID, ID: t.id(n)}, t.Interval(n).End)
+		}
+	}
+}
+
+func (f *Folder) host(p ProcID) trace.StringID { return f.Dict.ProcAt(p).Host }
+
+// clocks bounds the offsets of the hosts between which calls succeeded.
+func (f *Folder) clocks(r *Record) {
+	f.pairs = f.pairs[:0]
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		if !c.Paired() || c.ClientEnd != Succeeded || c.Flags&(Async|Loser) != 0 || c.Work.Duration() > c.Client.Duration() {
+			continue
+		}
+		a, b := f.host(c.Client.Proc), f.host(c.Work.Proc)
+		if a == b {
+			continue
+		}
+		lo, hi := int64(c.Work.End-c.Client.End), int64(c.Work.Start-c.Client.Start)
+		if a > b {
+			a, b, lo, hi = b, a, -hi, -lo
+		}
+		p := HostPair{a, b}
+		at := slices.IndexFunc(f.pairs, func(x pairBound) bool { return x.pair == p })
+		if at < 0 {
+			f.pairs = append(f.pairs, pairBound{p, lo, hi})
+			continue
+		}
+		f.pairs[at].lo, f.pairs[at].hi = max(f.pairs[at].lo, lo), min(f.pairs[at].hi, hi)
+	}
+	for _, p := range f.pairs {
+		k := ClockKey{p.pair, windowOf(r.Start())}
+		b := f.Fold.Clocks[k]
+		if b == nil {
+			b = &Bounds{}
+			f.Fold.Clocks[k] = b
+		}
+		b.add(p.lo, p.hi)
+	}
+}
+
+// siblings counts the order of the calls f.kids of one parent.
+func (f *Folder) siblings(r *Record, parent int) {
+	kids := f.kids
+	if len(kids) < 2 {
+		return
+	}
+	slices.SortFunc(kids, func(x, y int32) int {
+		return cmp.Or(cmp.Compare(r.Calls[x].Slot, r.Calls[y].Slot), cmp.Compare(r.Calls[x].Outer().Start, r.Calls[y].Outer().Start), cmp.Compare(x, y))
+	})
+	f.groups = f.groups[:0]
+	for from := 0; from < len(kids); {
+		slot := r.Calls[kids[from]].Slot
+		to := from + 1
+		for to < len(kids) && r.Calls[kids[to]].Slot == slot {
+			to++
+		}
+		f.groups = append(f.groups, slotGroup{slot, kids[from:to]})
+		from = to
+	}
+	if len(f.groups) > maxSiblings {
+		slices.SortFunc(f.groups, func(x, y slotGroup) int {
+			return cmp.Or(cmp.Compare(r.Calls[x.calls[0]].Outer().Start, r.Calls[y.calls[0]].Outer().Start), cmp.Compare(x.calls[0], y.calls[0]))
+		})
+	}
+	for i, a := range f.groups {
+		if len(a.calls) > 1 {
+			f.repeats(r, a)
+		}
+		last := len(f.groups)
+		if len(f.groups) > maxSiblings {
+			last = min(i+2, last)
+		}
+		for _, b := range f.groups[i+1 : last] {
+			f.order(r, a, b)
+			f.order(r, b, a)
+		}
+	}
+}
+
+// takesPart reports whether a call takes part in orders: losers end when the
+// winner does, whatever they follow.
+func takesPart(c *Call) bool { return c.Flags&(Loser|Async) == 0 && c.Outer().Duration() > 0 }
+
+// repeats counts how the calls of one slot follow each other: by the least gap
+// between one's start and the end of all before it.
+func (f *Folder) repeats(r *Record, g slotGroup) {
+	least, n := int64(math.MaxInt64), 0
+	var last *Call // the one that ended last
+	for _, i := range g.calls {
+		c := &r.Calls[i]
+		if !takesPart(c) || c.Flags&Hedge != 0 {
+			continue
+		}
+		if last != nil {
+			least = min(least, touching(int64(c.Outer().Start-last.Outer().End), last, c, true))
+		}
+		if last == nil || c.Outer().End > last.Outer().End {
+			last = c
+		}
+		n++
+	}
+	if n > 1 {
+		f.count(SlotPair{g.slot, g.slot, HostPair{}}, least)
+	}
+}
+
+// order counts the hypothesis that slot a comes before slot b. Where each was
+// called once, the gap from a's end to b's start decides. Where one repeats, a
+// call of a that was running when one of b began refutes it, and calls in turn
+// do not: a loop is no counter-example.
+func (f *Folder) order(r *Record, a, b slotGroup) {
+	least, found := int64(math.MaxInt64), false
+	var hosts HostPair
+	single := len(a.calls) == 1 && len(b.calls) == 1
+	at := 0
+	latest := int32(-1) // of a's calls begun before the present one of b, the last to end
+	for _, i := range b.calls {
+		cb := &r.Calls[i]
+		if !takesPart(cb) {
+			continue
+		}
+		for at < len(a.calls) && (single || r.Calls[a.calls[at]].Outer().Start < cb.Outer().Start) {
+			ca := &r.Calls[a.calls[at]]
+			if takesPart(ca) && (latest < 0 || ca.Outer().End > r.Calls[latest].Outer().End) {
+				latest = a.calls[at]
+			}
+			at++
+		}
+		if latest < 0 {
+			continue
+		}
+		ca := &r.Calls[latest]
+		ha, hb := f.host(ca.Outer().Proc), f.host(cb.Outer().Proc)
+		gap := touching(int64(cb.Outer().Start-ca.Outer().End), ca, cb, ha == hb)
+		if gap < least {
+			least, found = gap, true
+			hosts = HostPair{}
+			if ha != hb {
+				hosts = HostPair{ha, hb}
+			}
+		}
+	}
+	if found {
+		f.count(SlotPair{a.slot, b.slot, hosts}, least)
+	}
+}
+
+func (f *Folder) count(p SlotPair, gap int64) {
+	s := f.Fold.Orders[p]
+	if s == nil {
+		s = &Sketch{}
+		f.Fold.Orders[p] = s
+	}
+	s.Add(gap)
+}
+
+// touching is gap, or zero where a and b overlap by so little that they touch:
+// by the resolution of their timestamps or, on one clock, by 1 % of the shorter
+// and at most 0.1 ms.
+func touching(gap int64, a, b *Call, oneClock bool) int64 {
+	if gap >= 0 || -gap > touch(a.Outer().Interval, b.Outer().Interval, oneClock) {
+		return gap
+	}
+	return 0
+}
+
+// touch is the overlap of two intervals up to which they touch.
+func touch(a, b trace.Interval, oneClock bool) int64 {
+	t := resolution(a.End, b.Start)
+	if oneClock {
+		t = max(t, min(a.Duration()/100, b.Duration()/100, 100_000))
+	}
+	return t
+}
+
+// resolution is the unit in which two timestamps were taken, as far as their
+// digits show it.
+func resolution(a, b trace.Time) int64 {
+	switch {
+	case a%1_000_000 == 0 && b%1_000_000 == 0:
+		return 1_000_000
+	case a%1_000 == 0 && b%1_000 == 0:
+		return 1_000
+	}
+	return 0
+}
+
+// waited counts, for each call whose parent ended by itself, whether it
+// outlived the parent, and if not whether the parent went on at its end.
+func (f *Folder) waited(r *Record) {
+	left := make([]bool, len(r.Calls)) // some caller above had departed
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		if i == 0 {
+			left[0] = c.OuterEnd() != Succeeded || c.Paired() && c.WorkEnd != Succeeded
+			continue
+		}
+		p := &r.Calls[c.Parent]
+		ph, pe := p.Inner(), p.WorkEnd
+		if !p.Work.Seen() || c.Flags&OnClient != 0 {
+			ph, pe = &p.Client, p.ClientEnd
+		}
+		left[i] = left[c.Parent] || c.ClientEnd.Left()
+		if left[c.Parent] || pe != Succeeded || c.Flags&(Async|Loser) != 0 {
+			continue
+		}
+		o := c.Outer()
+		if o.Start >= ph.End {
+			continue // asynchronous by itself, whatever others of its slot do
+		}
+		w := f.Fold.Waited[c.Slot]
+		if w == nil {
+			w = &Waited{Overhang: map[HostPair]*Sketch{}}
+			f.Fold.Waited[c.Slot] = w
+		}
+		w.N++
+		over := int64(o.End - ph.End)
+		if over <= 0 {
+			w.Inside++
+			f.followed(r, i, ph, w)
+			continue
+		}
+		if over < 1_000_000 && over*20 < o.Duration() {
+			continue
+		}
+		var hosts HostPair
+		if a, b := f.host(ph.Proc), f.host(o.Proc); a != b {
+			hosts = HostPair{a, b}
+		}
+		s := w.Overhang[hosts]
+		if s == nil {
+			s = &Sketch{}
+			w.Overhang[hosts] = s
+		}
+		s.Add(over)
+	}
+}
+
+// atOnce is how soon after a call's end its parent's next event must come to
+// count as caused by it: 2 % of the parent, from 0.1 ms to 5 ms.
+func atOnce(parent int64) trace.Time { return trace.Time(min(max(parent/50, 100_000), 5_000_000)) }
+
+// followed counts whether the parent of call i did its next thing at the call's
+// end: began a call, or ended.
+func (f *Folder) followed(r *Record, i int, ph *Half, w *Waited) {
+	c := &r.Calls[i]
+	end, soon := c.Outer().End, atOnce(ph.Duration())
+	p := int32(c.Parent)
+	events := int64(1)
+	hit := ph.End-end <= soon
+	for k, seen := p+1, 0; k < p+r.Calls[p].Len && seen < maxSiblings; k, seen = k+r.Calls[k].Len, seen+1 {
+		if int(k) == i {
+			continue
+		}
+		events++
+		if s := r.Calls[k].Outer().Start; s >= end && s-end <= soon {
+			hit = true
+		}
+	}
+	if hit {
+		w.Followed++
+	}
+	// Each event lets a call end just before it with the share soon ÷ duration.
+	if d := ph.Duration(); d > 0 {
+		w.Chance += min(OneRequest, events*int64(soon)*OneRequest/d)
+	} else {
+		w.Chance += OneRequest
+	}
+}
+
+// Merge adds o, whose codes m translates into f's.
+func (f *Fold) Merge(o *Fold, m *Remap) {
+	for p, b := range o.Clocks {
+		q := ClockKey{HostPair{m.Strings[p.A], m.Strings[p.B]}, p.Window}
+		if q.A > q.B {
+			q.HostPair, b = HostPair{q.B, q.A}, b.flip()
+		}
+		into := f.Clocks[q]
+		if into == nil {
+			into = &Bounds{}
+			f.Clocks[q] = into
+		}
+		into.merge(b)
+	}
+	for p, s := range o.Orders {
+		q := SlotPair{m.Slots[p.A], m.Slots[p.B], m.hosts(p.Hosts)}
+		into := f.Orders[q]
+		if into == nil {
+			into = &Sketch{}
+			f.Orders[q] = into
+		}
+		into.Merge(s)
+	}
+	for slot, w := range o.Waited {
+		q := m.Slots[slot]
+		into := f.Waited[q]
+		if into == nil {
+			into = &Waited{Overhang: map[HostPair]*Sketch{}}
+			f.Waited[q] = into
+		}
+		into.N += w.N
+		into.Inside += w.Inside
+		into.Followed += w.Followed
+		into.Chance += w.Chance
+		for p, s := range w.Overhang {
+			h := m.hosts(p)
+			if into.Overhang[h] == nil {
+				into.Overhang[h] = &Sketch{}
+			}
+			into.Overhang[h].Merge(s)
+		}
+	}
+	for l, end := range o.Producers {
+		f.addProducer(l, end)
+	}
+}
+
+// MergeClocks adds what o, of the same Dict, says of clocks.
+func (f *Fold) MergeClocks(o *Fold) {
+	for p, b := range o.Clocks {
+		if f.Clocks[p] == nil {
+			f.Clocks[p] = &Bounds{}
+		}
+		f.Clocks[p].merge(b)
+	}
+}
+
+func (f *Fold) addProducer(l trace.Link, end trace.Time) {
+	if old, ok := f.Producers[l]; !ok || end < old {
+		f.Producers[l] = end
+	}
+}
+
+// hosts translates a pair of hosts; the pair that was not crossed stays zero.
+func (m *Remap) hosts(p HostPair) HostPair {
+	if p == (HostPair{}) {
+		return p
+	}
+	return HostPair{m.Strings[p.A], m.Strings[p.B]}
+}
+
+// Use marks the strings that the fold refers to.
+func (f *Fold) Use(used []bool) {
+	for p := range f.Clocks {
+		used[p.A], used[p.B] = true, true
+	}
+	for p := range f.Orders {
+		used[p.Hosts.A], used[p.Hosts.B] = true, true
+	}
+	for _, w := range f.Waited {
+		for p := range w.Overhang {
+			used[p.A], used[p.B] = true, true
+		}
+	}
+}
+
+// AppendBinary appends the fold in its one canonical form, given that its codes
+// are canonical.
+func (f *Fold) AppendBinary(to []byte) []byte {
+	to = binary.AppendUvarint(to, uint64(len(f.Clocks)))
+	for _, p := range sortedKeys(f.Clocks, func(a, b ClockKey) int {
+		return cmp.Or(cmp.Compare(a.Window, b.Window), compareHosts(a.HostPair, b.HostPair))
+	}) {
+		b := f.Clocks[p]
+		to = appendHosts(to, p.HostPair)
+		to = binary.AppendVarint(to, p.Window)
+		to = binary.AppendUvarint(to, uint64(b.N))
+		for _, list := range [2][]int64{b.Lo, b.Hi} {
+			to = binary.AppendUvarint(to, uint64(len(list)))
+			for _, v := range list {
+				to = binary.AppendVarint(to, v)
+			}
+		}
+	}
+	to = binary.AppendUvarint(to, uint64(len(f.Orders)))
+	for _, p := range sortedKeys(f.Orders, comparePairs) {
+		to = binary.AppendUvarint(to, uint64(p.A))
+		to = binary.AppendUvarint(to, uint64(p.B))
+		to = appendHosts(to, p.Hosts)
+		to = f.Orders[p].AppendBinary(to)
+	}
+	to = binary.AppendUvarint(to, uint64(len(f.Waited)))
+	for _, slot := range sortedKeys(f.Waited, cmp.Compare[SlotID]) {
+		w := f.Waited[slot]
+		to = binary.AppendUvarint(to, uint64(slot))
+		for _, v := range [4]int64{w.N, w.Inside, w.Followed, w.Chance} {
+			to = binary.AppendUvarint(to, uint64(v))
+		}
+		to = binary.AppendUvarint(to, uint64(len(w.Overhang)))
+		for _, p := range sortedKeys(w.Overhang, compareHosts) {
+			to = appendHosts(to, p)
+			to = w.Overhang[p].AppendBinary(to)
+		}
+	}
+	to = binary.AppendUvarint(to, uint64(len(f.Producers)))
+	for _, l := range sortedKeys(f.Producers, func(a, b trace.Link) int {
+		return cmp.Or(a.TraceID.Compare(b.TraceID), cmp.Compare(a.ID, b.ID))
+	}) {
+		to = append(to, l.TraceID[:]...)
+		to = binary.BigEndian.AppendUint64(to, uint64(l.ID))
+		to = binary.AppendVarint(to, int64(f.Producers[l]))
+	}
+	return to
+}
+
+func appendHosts(to []byte, p HostPair) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(to, uint64(p.A)), uint64(p.B))
+}
+
+func compareHosts(a, b HostPair) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) }
+
+func comparePairs(a, b SlotPair) int {
+	return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B), compareHosts(a.Hosts, b.Hosts))
+}
+
+func sortedKeys[K comparable, V any](m map[K]V, order func(a, b K) int) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, order)
+	return keys
+}
+
+// DecodeFold reads what AppendBinary wrote.
+func DecodeFold(d *Decoder, dict *Dict) *Fold {
+	f := NewFold()
+	hosts := func() HostPair {
+		return HostPair{trace.StringID(d.Code(dict.Strings())), trace.StringID(d.Code(dict.Strings()))}
+	}
+	slot := func() SlotID { return SlotID(d.Code(dict.Slots())) }
+	sketch := func() *Sketch {
+		s := d.Sketch()
+		return &s
+	}
+	for range d.Length(4) {
+		p := ClockKey{hosts(), d.Int()}
+		b := &Bounds{N: int64(d.Uint())}
+		for _, list := range [2]*[]int64{&b.Lo, &b.Hi} {
+			n := d.Length(1)
+			if n > keptBounds || n == 0 {
+				d.fail()
+				break
+			}
+			for range n {
+				*list = append(*list, d.Int())
+			}
+		}
+		f.Clocks[p] = b
+	}
+	for range d.Length(5) {
+		p := SlotPair{slot(), slot(), hosts()}
+		f.Orders[p] = sketch()
+	}
+	for range d.Length(6) {
+		s := slot()
+		w := &Waited{N: int64(d.Uint()), Inside: int64(d.Uint()), Followed: int64(d.Uint()), Chance: int64(d.Uint()), Overhang: map[HostPair]*Sketch{}}
+		for range d.Length(3) {
+			p := hosts()
+			w.Overhang[p] = sketch()
+		}
+		f.Waited[s] = w
+	}
+	for range d.Length(25) {
+		var l trace.Link
+		copy(l.TraceID[:], d.Take(16))
+		l.ID = trace.SpanID(binary.BigEndian.Uint64(d.Take(8)))
+		f.Producers[l] = trace.Time(d.Int())
+	}
+	if d.Err != nil {
+		return NewFold()
+	}
+	return f
+}

@@ -1,0 +1,195 @@
+package graph
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A Step is one stretch of a half's own time in a Plan: between what it waited
+// for before and what it does next.
+type Step struct {
+	Half  int32 // 2·call of a client half, 2·call+1 of a work half
+	Leave bool  // the stretch ends the half; else it leads to the half's start
+
+	// NS is the stretch as recorded. Of a leaf it is all of its duration.
+	NS int64
+
+	from, to int32 // the halves that must have ended, in Plan.after
+}
+
+// Call is the call of the step's half.
+func (s *Step) Call() int32 { return s.Half / 2 }
+
+// Client reports whether the step's half is the client's.
+func (s *Step) Client() bool { return s.Half%2 == 0 }
+
+// A Plan is how a request's latency follows from its own stretches of time: a
+// call starts when all calls that come before it have ended and its lead has
+// passed; a half ends when all that it waited for has ended and its rest has
+// passed. Evaluated with the recorded stretches it gives the recorded latency,
+// to the nanosecond.
+type Plan struct {
+	// Steps is in an order in which each depends on earlier ones only.
+	Steps []Step
+
+	// Clipped is whether a call that was waited for had to be cut to fit its
+	// caller: its stretches are then not what was recorded.
+	Clipped bool
+
+	after  []int32 // halves
+	parent []int32 // of each half
+	halves int
+}
+
+// Plan returns the plan of the record, under the walker's verdicts. The orders
+// between the calls of one parent are those of orders, which may be another
+// set's; nil means the walker's own.
+func (w *Walker) Plan(r *Record, orders *Verdicts) *Plan {
+	w.r = r
+	w.Late, w.After, w.Moved = w.Late[:0], w.After[:0], w.Moved[:0]
+	w.place()
+	w.clip()
+	w.list()
+	if orders == nil {
+		orders = w.Verdicts
+	}
+	p := &Plan{halves: 2 * len(r.Calls), parent: make([]int32, 2*len(r.Calls))}
+	entry := half(0, r.Calls[0].Client.Seen())
+	p.parent[entry] = -1
+
+	type open struct {
+		half int32
+		kids []int32 // by start
+		at   int
+	}
+	kids := func(k int32) []int32 {
+		list := slices.Clone(w.children[w.childStart[k]:w.childStart[k+1]])
+		slices.SortFunc(list, func(a, b int32) int {
+			return cmp.Or(cmp.Compare(w.clipStart[a], w.clipStart[b]), cmp.Compare(w.clipEnd[a], w.clipEnd[b]), cmp.Compare(a, b))
+		})
+		return list
+	}
+	p.Steps = append(p.Steps, Step{Half: entry, NS: w.clipStart[entry]})
+	stack := []open{{half: entry, kids: kids(entry)}}
+	for len(stack) > 0 {
+		o := &stack[len(stack)-1]
+		if o.at == len(o.kids) {
+			w.leave(p, o.half, o.kids)
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		k := o.kids[o.at]
+		w.enter(p, orders, o.half, k, o.kids[:o.at])
+		o.at++
+		stack = append(stack, open{half: k, kids: kids(k)})
+	}
+	return p
+}
+
+// enter plans the start of half k: after those of its earlier siblings that end
+// before it and whose order before it is not refuted.
+func (w *Walker) enter(p *Plan, orders *Verdicts, parent, k int32, earlier []int32) {
+	p.parent[k] = parent
+	s := Step{Half: k, from: int32(len(p.after))}
+	start := w.clipStart[k]
+	if w.end[k] > w.clipEnd[k] && w.r.Calls[k/2].Flags&Loser == 0 && !w.r.Calls[k/2].ClientEnd.Left() {
+		p.Clipped = true
+	}
+	base := w.clipStart[parent]
+	if k/2 != parent/2 {
+		c := &w.r.Calls[k/2]
+		for i := len(earlier) - 1; i >= 0; i-- {
+			e := earlier[i]
+			if e/2 == parent/2 {
+				continue // the server half of the parent itself
+			}
+			if over := w.clipEnd[e] - start; over > 0 && over > w.touch(e, k/2) {
+				continue
+			}
+			if orders.refuted(w.r.Calls[e/2].Slot, c.Slot) == OrderRefuted {
+				continue
+			}
+			base = max(base, w.clipEnd[e])
+			p.after = append(p.after, e)
+			if len(p.after)-int(s.from) >= maxPredecessors {
+				break
+			}
+		}
+	}
+	s.to = int32(len(p.after))
+	s.NS = start - base
+	p.Steps = append(p.Steps, s)
+}
+
+// maxPredecessors is how many of the latest earlier siblings are asked: what
+// began before them has ended before they did, but for rare overlaps.
+const maxPredecessors = 64
+
+func (w *Walker) leave(p *Plan, k int32, kids []int32) {
+	s := Step{Half: k, Leave: true, from: int32(len(p.after))}
+	last := w.clipStart[k]
+	for _, c := range kids {
+		last = max(last, w.clipEnd[c])
+	}
+	p.after = append(p.after, kids...)
+	s.to = int32(len(p.after))
+	s.NS = w.clipEnd[k] - last
+	p.Steps = append(p.Steps, s)
+}
+
+// Values is the recorded stretches of the steps, for editing.
+func (p *Plan) Values(to []int64) []int64 {
+	to = to[:0]
+	for i := range p.Steps {
+		to = append(to, p.Steps[i].NS)
+	}
+	return to
+}
+
+// An Evaluator computes latencies from plans. It keeps its scratch memory.
+type Evaluator struct {
+	start, end []int64
+	dropped    []bool
+}
+
+// Latency is the request's latency in ns if its stretches were values. drop, if
+// not nil, tells of halves that are not there: what waited for them does not.
+func (e *Evaluator) Latency(p *Plan, values []int64, drop func(half int32) bool) int64 {
+	e.start, e.end = grow(e.start, p.halves), grow(e.end, p.halves)
+	e.dropped = grow(e.dropped, p.halves)
+	var last int64
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		k := s.Half
+		if !s.Leave {
+			up := p.parent[k]
+			e.dropped[k] = up >= 0 && e.dropped[up] || drop != nil && drop(k)
+			if e.dropped[k] {
+				continue
+			}
+			at := int64(0)
+			if up >= 0 {
+				at = e.start[up]
+				for _, a := range p.after[s.from:s.to] {
+					if !e.dropped[a] {
+						at = max(at, e.end[a])
+					}
+				}
+			}
+			e.start[k] = at + values[i]
+			continue
+		}
+		if e.dropped[k] {
+			continue
+		}
+		at := e.start[k]
+		for _, a := range p.after[s.from:s.to] {
+			if !e.dropped[a] {
+				at = max(at, e.end[a])
+			}
+		}
+		e.end[k] = at + values[i]
+		last = e.end[k]
+	}
+	return last
+}

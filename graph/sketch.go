@@ -1,0 +1,223 @@
+package graph
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+)
+
+// A Sketch counts signed lengths of time in bins 1 % wide. Sketches merge
+// exactly and in any order. The zero Sketch is empty.
+type Sketch struct {
+	n    int64
+	bins map[int16]int64
+}
+
+// width is ln(1.01): neighbouring bins differ by 1 %.
+const width = 0.009950330853168083
+
+// bin is zero for zero, and has the sign of ns.
+func bin(ns int64) int16 {
+	switch {
+	case ns == 0:
+		return 0
+	case ns < 0:
+		return -bin(-ns)
+	}
+	return 1 + int16(math.Round(math.Log(float64(ns))/width))
+}
+
+// value is the length at the middle of a bin.
+func value(b int16) float64 {
+	switch {
+	case b == 0:
+		return 0
+	case b < 0:
+		return -value(-b)
+	}
+	return math.Exp(float64(b-1) * width)
+}
+
+// Add counts one length.
+func (s *Sketch) Add(ns int64) {
+	if s.bins == nil {
+		s.bins = map[int16]int64{}
+	}
+	s.bins[bin(ns)]++
+	s.n++
+}
+
+// N is how many lengths were counted.
+func (s *Sketch) N() int64 { return s.n }
+
+// Merge adds o's counts.
+func (s *Sketch) Merge(o *Sketch) {
+	if s.bins == nil && len(o.bins) > 0 {
+		s.bins = make(map[int16]int64, len(o.bins))
+	}
+	for b, c := range o.bins {
+		s.bins[b] += c
+	}
+	s.n += o.n
+}
+
+// Above is how many lengths exceed ns, within the bins' width.
+func (s *Sketch) Above(ns int64) int64 {
+	var n int64
+	at := bin(ns)
+	for b, c := range s.bins {
+		if b > at {
+			n += c
+		}
+	}
+	return n
+}
+
+// Below is how many lengths are less than ns, within the bins' width.
+func (s *Sketch) Below(ns int64) int64 {
+	var n int64
+	at := bin(ns)
+	for b, c := range s.bins {
+		if b < at {
+			n += c
+		}
+	}
+	return n
+}
+
+// Quantile is the least length that at least the share q does not exceed, in
+// ns and within 0.5 %. It is zero of an empty sketch.
+func (s *Sketch) Quantile(q float64) float64 {
+	want := max(1, int64(math.Ceil(q*float64(s.n))))
+	var sum int64
+	for _, b := range s.sorted() {
+		if sum += s.bins[b]; sum >= want {
+			return value(b)
+		}
+	}
+	return 0
+}
+
+func (s *Sketch) sorted() []int16 {
+	keys := make([]int16, 0, len(s.bins))
+	for b := range s.bins {
+		keys = append(keys, b)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// AppendBinary appends the sketch in its one canonical form.
+func (s *Sketch) AppendBinary(to []byte) []byte {
+	to = binary.AppendUvarint(to, uint64(len(s.bins)))
+	for _, b := range s.sorted() {
+		to = binary.AppendVarint(to, int64(b))
+		to = binary.AppendUvarint(to, uint64(s.bins[b]))
+	}
+	return to
+}
+
+var errCorrupt = errors.New("graph: corrupt encoding")
+
+// DecodeSketch reads what AppendBinary wrote and returns the rest.
+func DecodeSketch(from []byte) (Sketch, []byte, error) {
+	var s Sketch
+	d := Decoder{Bytes: from}
+	n := d.Length(2)
+	last := int64(math.MinInt16) - 1
+	for range n {
+		b, c := d.Int(), d.Uint()
+		if d.Err != nil || b <= last || b > math.MaxInt16 || c == 0 || c > math.MaxInt64/4 {
+			return Sketch{}, nil, errCorrupt
+		}
+		if s.bins == nil {
+			s.bins = make(map[int16]int64, n)
+		}
+		last = b
+		s.bins[int16(b)] = int64(c)
+		s.n += int64(c)
+	}
+	return s, d.Bytes, d.Err
+}
+
+// A Decoder reads canonical encodings and refuses what cannot be one. After an
+// error it returns zeros.
+type Decoder struct {
+	Bytes []byte
+	Err   error
+}
+
+// Uint reads an unsigned number.
+func (d *Decoder) Uint() uint64 {
+	v, n := binary.Uvarint(d.Bytes)
+	if n <= 0 {
+		d.fail()
+		return 0
+	}
+	d.Bytes = d.Bytes[n:]
+	return v
+}
+
+// Int reads a signed number.
+func (d *Decoder) Int() int64 {
+	v, n := binary.Varint(d.Bytes)
+	if n <= 0 {
+		d.fail()
+		return 0
+	}
+	d.Bytes = d.Bytes[n:]
+	return v
+}
+
+// Length reads how many items of at least size bytes each follow.
+func (d *Decoder) Length(size int) int {
+	v := d.Uint()
+	if v > uint64(len(d.Bytes)/max(size, 1)) {
+		d.fail()
+		return 0
+	}
+	return int(v)
+}
+
+// Sketch reads a sketch.
+func (d *Decoder) Sketch() Sketch {
+	s, rest, err := DecodeSketch(d.Bytes)
+	if err != nil {
+		d.fail()
+		return Sketch{}
+	}
+	d.Bytes = rest
+	return s
+}
+
+// Fail makes every further read fail.
+func (d *Decoder) Fail() { d.fail() }
+
+// Code reads a code below n.
+func (d *Decoder) Code(n int) int {
+	v := d.Uint()
+	if v >= uint64(n) {
+		d.fail()
+		return 0
+	}
+	return int(v)
+}
+
+// Take reads n bytes.
+func (d *Decoder) Take(n int) []byte {
+	if n > len(d.Bytes) {
+		d.fail()
+		return make([]byte, min(n, 16))[:min(n, 16)]
+	}
+	b := d.Bytes[:n]
+	d.Bytes = d.Bytes[n:]
+	return b
+}
+
+func (d *Decoder) fail() {
+	if d.Err == nil {
+		d.Err = errCorrupt
+	}
+	d.Bytes = nil
+}

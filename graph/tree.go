@@ -1,0 +1,426 @@
+package graph
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/tailscope/tailscope/trace"
+)
+
+// Group sorts the spans of a store into traces. It calls f for each trace, in
+// the order of trace ids; f must not keep refs.
+func Group(s *trace.Store, f func(id trace.TraceID, refs []trace.SpanRef)) {
+	n := s.Len()
+	place := make(map[trace.TraceID]int32, n/8+1)
+	var ids []trace.TraceID
+	var counts []int32
+	at := make([]int32, n)
+	for r := range trace.SpanRef(n) {
+		id := s.TraceID(r)
+		p, ok := place[id]
+		if !ok {
+			p = int32(len(ids))
+			place[id] = p
+			ids = append(ids, id)
+			counts = append(counts, 0)
+		}
+		at[r] = p
+		counts[p]++
+	}
+	order := make([]int32, len(ids))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return ids[a].Compare(ids[b]) })
+	offset := make([]int32, len(ids))
+	var sum int32
+	for _, p := range order {
+		offset[p] = sum
+		sum += counts[p]
+	}
+	refs := make([]trace.SpanRef, n)
+	for r, p := range at {
+		refs[offset[p]] = trace.SpanRef(r)
+		offset[p]++
+	}
+	for _, p := range order {
+		f(ids[p], refs[offset[p]-counts[p]:offset[p]])
+	}
+}
+
+// A Node is the index of a span in a Tree.
+type Node = int32
+
+// NoNode is the Node of no span.
+const NoNode Node = -1
+
+// A standing is what place a span has in its trace.
+type standing uint8
+
+const (
+	inner       standing = iota // its parent is here
+	root                        // it names no parent
+	orphan                      // its parent was never received
+	unreachable                 // it is its own ancestor, or below such a span
+)
+
+// A Defect is something wrong with one trace.
+type Defect struct {
+	Kind   trace.DefectKind
+	Node   Node // NoNode for the trace as a whole
+	Detail string
+}
+
+// A Tree is the spans of one trace, repaired: exact copies dropped, every span
+// with the parent it was meant to have, cycles cut. Build reuses its memory.
+type Tree struct {
+	Store *trace.Store
+	ID    trace.TraceID
+
+	// Spans is ordered by start, then longer first, then by everything else a
+	// span says, so that equal inputs in any order give equal trees.
+	Spans []trace.SpanRef
+
+	// Parent is the parent of each span, NoNode for what has none.
+	Parent []Node
+
+	// Defects is what is wrong with the trace.
+	Defects []Defect
+
+	Duplicates int // exact copies that were dropped
+	Rejected   int // spans that cannot be
+
+	standing   []standing
+	childStart []int32 // children of i: children[childStart[i]:childStart[i+1]]
+	children   []Node
+	byID       []Node
+	queue      []Node
+}
+
+// Children is the children of a span in the order of Spans.
+func (t *Tree) Children(n Node) []Node { return t.children[t.childStart[n]:t.childStart[n+1]] }
+
+// Interval is the time of a span by its own clock.
+func (t *Tree) Interval(n Node) trace.Interval { return t.Store.Interval(t.Spans[n]) }
+
+// Build makes t the tree of one trace.
+func (t *Tree) Build(s *trace.Store, id trace.TraceID, refs []trace.SpanRef) {
+	t.Store, t.ID, t.Duplicates, t.Rejected = s, id, 0, 0
+	t.Defects = t.Defects[:0]
+	t.Spans = t.Spans[:0]
+	for _, r := range refs {
+		if kind, bad := trace.Impossible(s.TraceID(r), s.ID(r), s.Interval(r)); bad {
+			t.Rejected++
+			t.defect(kind, NoNode, "")
+			continue
+		}
+		t.Spans = append(t.Spans, r)
+	}
+	slices.SortFunc(t.Spans, t.compare)
+	t.dropCopies()
+	t.index()
+	t.resolveParents()
+	t.link()
+	t.cutCycles()
+	t.judge()
+}
+
+// compare orders spans of a trace by content. It is zero for exact copies only.
+func (t *Tree) compare(a, b trace.SpanRef) int {
+	s := t.Store
+	va, vb := s.Interval(a), s.Interval(b)
+	if c := cmp.Or(
+		cmp.Compare(va.Start, vb.Start),
+		cmp.Compare(vb.End, va.End),
+		cmp.Compare(s.ID(a), s.ID(b)),
+		cmp.Compare(s.Kind(a), s.Kind(b)),
+		cmp.Compare(s.ParentID(a), s.ParentID(b)),
+		cmp.Compare(s.Status(a), s.Status(b)),
+		cmp.Compare(s.SpanFlags(a), s.SpanFlags(b)),
+	); c != 0 {
+		return c
+	}
+	if c := strings.Compare(s.String(s.Name(a)), s.String(s.Name(b))); c != 0 {
+		return c
+	}
+	if ra, rb := s.ResourceOf(a), s.ResourceOf(b); ra != rb {
+		if c := t.compareAttrs(s.Resource(ra).Attrs, s.Resource(rb).Attrs); c != 0 {
+			return c
+		}
+	}
+	if c := t.compareAttrs(s.Attrs(a), s.Attrs(b)); c != 0 {
+		return c
+	}
+	return strings.Compare(s.String(s.StatusMessage(a)), s.String(s.StatusMessage(b)))
+}
+
+func (t *Tree) compareAttrs(a, b []trace.Attr) int {
+	return slices.CompareFunc(a, b, func(x, y trace.Attr) int {
+		if x == y {
+			return 0
+		}
+		return cmp.Or(
+			strings.Compare(t.Store.String(x.Key), t.Store.String(y.Key)),
+			strings.Compare(t.Store.Text(x.Value), t.Store.Text(y.Value)),
+			cmp.Compare(x.Value.Type(), y.Value.Type()),
+		)
+	})
+}
+
+func (t *Tree) dropCopies() {
+	kept := t.Spans[:0]
+	for i, r := range t.Spans {
+		if i > 0 && t.compare(kept[len(kept)-1], r) == 0 {
+			t.Duplicates++
+			continue
+		}
+		kept = append(kept, r)
+	}
+	t.Spans = kept
+}
+
+// index sorts the spans by id for lookup.
+func (t *Tree) index() {
+	n := len(t.Spans)
+	t.byID = t.byID[:0]
+	for i := range n {
+		t.byID = append(t.byID, Node(i))
+	}
+	slices.SortFunc(t.byID, func(a, b Node) int {
+		return cmp.Or(cmp.Compare(t.id(a), t.id(b)), cmp.Compare(a, b))
+	})
+	for i := 1; i < n; i++ {
+		a, b := t.byID[i-1], t.byID[i]
+		if t.id(a) == t.id(b) && !t.halves(a, b) {
+			t.defect(trace.IDConflict, b, "two different spans have this id")
+		}
+	}
+}
+
+// halves reports whether two spans of one id are client and server of one call.
+func (t *Tree) halves(a, b Node) bool {
+	ka, kb := t.kind(a), t.kind(b)
+	return ka != kb && (ka == trace.KindClient || ka == trace.KindServer) && (kb == trace.KindClient || kb == trace.KindServer) ||
+		ka != kb && (t.flags(a)|t.flags(b))&trace.Shared != 0
+}
+
+// withID is the spans that have an id.
+func (t *Tree) withID(id trace.SpanID) []Node {
+	lo, ok := slices.BinarySearchFunc(t.byID, id, func(n Node, id trace.SpanID) int { return cmp.Compare(t.id(n), id) })
+	if !ok {
+		return nil
+	}
+	hi := lo + 1
+	for hi < len(t.byID) && t.id(t.byID[hi]) == id {
+		hi++
+	}
+	return t.byID[lo:hi]
+}
+
+func (t *Tree) resolveParents() {
+	t.Parent = t.Parent[:0]
+	t.standing = t.standing[:0]
+	for i := range t.Spans {
+		n := Node(i)
+		p, st := t.parentOf(n)
+		t.Parent = append(t.Parent, p)
+		t.standing = append(t.standing, st)
+	}
+}
+
+// parentOf finds the span that n names as its parent. Where several bear the
+// id: the client half of n itself; else the half in n's own service; else the
+// one that n lies in; else the first.
+func (t *Tree) parentOf(n Node) (Node, standing) {
+	s := t.Store
+	if t.kind(n) == trace.KindServer {
+		for _, c := range t.withID(t.id(n)) {
+			if c != n && t.kind(c) == trace.KindClient {
+				return c, inner
+			}
+		}
+	}
+	id := s.ParentID(t.Spans[n])
+	if id == trace.NoSpanID {
+		return NoNode, root
+	}
+	named := t.withID(id)
+	best, rank := NoNode, -1
+	for _, c := range named {
+		if c == n {
+			continue
+		}
+		r := 0
+		if t.service(c) == t.service(n) {
+			r += 4
+		}
+		if t.kind(c) == trace.KindServer {
+			r += 2
+		}
+		if v, w := t.Interval(c), t.Interval(n); v.Start <= w.Start && w.Start < v.End {
+			r++
+		}
+		if r > rank {
+			best, rank = c, r
+		}
+	}
+	switch {
+	case best != NoNode:
+		return best, inner
+	case len(named) > 0:
+		t.defect(trace.SelfParent, n, "it names itself as its parent")
+		return NoNode, unreachable
+	}
+	return NoNode, orphan
+}
+
+// link builds the children lists. Spans are in order, so children are too.
+func (t *Tree) link() {
+	n := len(t.Spans)
+	t.childStart = append(t.childStart[:0], make([]int32, n+1)...)
+	for _, p := range t.Parent {
+		if p != NoNode {
+			t.childStart[p+1]++
+		}
+	}
+	for i := range n {
+		t.childStart[i+1] += t.childStart[i]
+	}
+	t.children = append(t.children[:0], make([]Node, t.childStart[n])...)
+	fill := append(t.queue[:0], t.childStart[:n]...)
+	for i, p := range t.Parent {
+		if p != NoNode {
+			t.children[fill[p]] = Node(i)
+			fill[p]++
+		}
+	}
+	t.queue = fill
+}
+
+// cutCycles finds what no root reaches: the spans of a cycle, and what hangs
+// below one.
+func (t *Tree) cutCycles() {
+	const (
+		unseen = iota
+		seen
+		walking
+	)
+	state := make([]uint8, len(t.Spans))
+	t.queue = t.queue[:0]
+	for i, st := range t.standing {
+		if st == root || st == orphan {
+			t.queue = append(t.queue, Node(i))
+		}
+	}
+	reached := len(t.queue)
+	for len(t.queue) > 0 {
+		n := t.queue[len(t.queue)-1]
+		t.queue = t.queue[:len(t.queue)-1]
+		state[n] = seen
+		reached += len(t.Children(n))
+		t.queue = append(t.queue, t.Children(n)...)
+	}
+	if reached == len(t.Spans) {
+		return
+	}
+	for i := range t.Spans {
+		if state[i] != unseen {
+			continue
+		}
+		// Walk up until a span met before: on this walk, it closes a cycle.
+		n := Node(i)
+		for n != NoNode && state[n] == unseen {
+			state[n] = walking
+			n = t.Parent[n]
+		}
+		if n != NoNode && state[n] == walking {
+			for c := n; ; {
+				t.defect(trace.Cycle, c, "it is its own ancestor")
+				state[c] = seen
+				if c = t.Parent[c]; c == n {
+					break
+				}
+			}
+		}
+		for n = Node(i); n != NoNode && state[n] == walking; n = t.Parent[n] {
+			state[n] = seen
+			if t.standing[n] != unreachable { // a self-parent was told already
+				t.defect(trace.Orphan, n, "it hangs below a span that is its own ancestor")
+			}
+		}
+	}
+	// Mark what was not reached.
+	t.queue = t.queue[:0]
+	ok := make([]bool, len(t.Spans))
+	for i, st := range t.standing {
+		if st == root || st == orphan {
+			t.queue = append(t.queue, Node(i))
+		}
+	}
+	for len(t.queue) > 0 {
+		n := t.queue[len(t.queue)-1]
+		t.queue = append(t.queue[:len(t.queue)-1], t.Children(n)...)
+		ok[n] = true
+	}
+	for i := range ok {
+		if !ok[i] {
+			t.standing[i] = unreachable
+		}
+	}
+}
+
+// judge tells of missing roots and parents.
+func (t *Tree) judge() {
+	roots := 0
+	for i, st := range t.standing {
+		switch st {
+		case root:
+			roots++
+		case orphan:
+			t.defect(trace.Orphan, Node(i), "its parent was never received")
+		}
+	}
+	switch {
+	case roots == 0 && len(t.Spans) > 0:
+		t.defect(trace.MissingRoot, NoNode, "no span is a root")
+	case roots > 1:
+		t.defect(trace.SeveralRoots, NoNode, "several spans are roots")
+	}
+}
+
+// Entry is the span that a person means by the request of the trace: the
+// earliest root, else the earliest span whose parent was never received; NoNode
+// if there is neither.
+func (t *Tree) Entry() Node {
+	found := NoNode
+	for i, st := range t.standing {
+		if st == root {
+			return Node(i)
+		}
+		if st == orphan && found == NoNode {
+			found = Node(i)
+		}
+	}
+	return found
+}
+
+// Incomplete reports whether a part of the trace is known to be missing.
+func (t *Tree) Incomplete() bool {
+	for _, d := range t.Defects {
+		if d.Kind == trace.MissingRoot || d.Kind == trace.Orphan {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *Tree) defect(kind trace.DefectKind, n Node, detail string) {
+	t.Defects = append(t.Defects, Defect{kind, n, detail})
+}
+
+func (t *Tree) id(n Node) trace.SpanID           { return t.Store.ID(t.Spans[n]) }
+func (t *Tree) kind(n Node) trace.Kind           { return t.Store.Kind(t.Spans[n]) }
+func (t *Tree) flags(n Node) trace.Flags         { return t.Store.SpanFlags(t.Spans[n]) }
+func (t *Tree) resource(n Node) trace.ResourceID { return t.Store.ResourceOf(t.Spans[n]) }
+func (t *Tree) service(n Node) trace.StringID    { return t.Store.Resource(t.resource(n)).Service }

@@ -1,0 +1,211 @@
+package graph
+
+import (
+	"math"
+)
+
+// An OrderVerdict is what is known of "A comes before B" for two sibling slots.
+type OrderVerdict uint8
+
+const (
+	// OrderUndecided: too few requests have both, and none refutes it.
+	OrderUndecided OrderVerdict = iota
+	OrderHeld
+	OrderRefuted
+)
+
+// An Order is the hypothesis that one slot comes before another, with the
+// requests that speak for and against it.
+type Order struct {
+	Verdict       OrderVerdict
+	Held, Refuted int64
+	Gaps          Sketch // start of the later less end of the earlier, ns, by the clocks used
+}
+
+const (
+	// minOrder is how many requests must have both calls for an order to be
+	// held: of two that agree by chance there are many.
+	minOrder = 3
+	// maxRefuted is the share of requests that may refute an order that is
+	// held: clocks lie now and then.
+	maxRefuted = 0.01
+	// maxRepeatsOverlap is the share of requests in which repeats of one call
+	// may overlap and still be a sequence.
+	maxRepeatsOverlap = 0.05
+)
+
+// A WaitedVerdict says whether callers wait for a slot.
+type WaitedVerdict uint8
+
+const (
+	// WaitedUndecided: nothing refutes it, and too little speaks for it.
+	WaitedUndecided WaitedVerdict = iota
+	// WaitedHeld: callers go on when it ends, and hardly any went on before.
+	WaitedHeld
+	// Asynchronous: callers do not wait for it, also where it happened to end
+	// before they did.
+	Asynchronous
+	// Abandoned: callers wait for it, and some give up and go on.
+	Abandoned
+)
+
+// A WaitedFor is whether callers wait for a slot, with the requests that speak
+// for and against it.
+type WaitedFor struct {
+	Verdict              WaitedVerdict
+	N, Refuted           int64
+	Inside, Followed     int64
+	ExpectedByChance     float64
+	RefutedLo, RefutedHi float64 // 95 % bounds of the share that refutes
+}
+
+const (
+	// minRefutations and minRefutedShare: fewer calls that outlive their parent
+	// are not enough to call a slot asynchronous.
+	minRefutations  = 5
+	minRefutedShare = 0.01
+	// heldOverChance: a call is waited for if its parent goes on at its end at
+	// least twice as often as chance gives.
+	heldOverChance = 2
+	// minFollowed is how many calls must have been followed at once.
+	minFollowed = 5
+)
+
+// Verdicts is what a merged Fold says. It is read-only.
+type Verdicts struct {
+	Dict   *Dict
+	Clocks *Clocks
+	orders map[[2]SlotID]*Order
+	waited map[SlotID]*WaitedFor
+}
+
+// SolveClocks finds the clocks' offsets from the bounds of a merged fold.
+func SolveClocks(f *Fold) *Clocks { return solveClocks(f.Clocks) }
+
+// NewVerdicts reads a merged fold. Clocks come from all sets together, since a
+// clock does not know which set it is in.
+func NewVerdicts(d *Dict, f *Fold, clocks *Clocks) *Verdicts {
+	v := &Verdicts{Dict: d, Clocks: clocks, orders: map[[2]SlotID]*Order{}, waited: map[SlotID]*WaitedFor{}}
+	for _, p := range sortedKeys(f.Orders, comparePairs) {
+		s := f.Orders[p]
+		o := v.orders[[2]SlotID{p.A, p.B}]
+		if o == nil {
+			o = &Order{}
+			v.orders[[2]SlotID{p.A, p.B}] = o
+		}
+		var offset, slack int64
+		if p.Hosts != (HostPair{}) {
+			offset, slack = v.skew(p.Hosts), clocks.Slack(p.Hosts.A, p.Hosts.B)
+		}
+		refuted := s.Below(offset - slack)
+		o.Refuted += refuted
+		o.Held += s.N() - refuted
+		for b, c := range s.bins {
+			if gap := int64(value(b)) - offset; offset != 0 {
+				o.Gaps.addN(max(gap, 0), c)
+			} else {
+				o.Gaps.addBin(b, c)
+			}
+		}
+	}
+	for key, o := range v.orders {
+		limit := maxRefuted
+		if key[0] == key[1] {
+			limit = maxRepeatsOverlap
+		}
+		switch n := o.Held + o.Refuted; {
+		case float64(o.Refuted) > limit*float64(n):
+			o.Verdict = OrderRefuted
+		case n >= minOrder:
+			o.Verdict = OrderHeld
+		}
+	}
+	for slot, w := range f.Waited {
+		r := &WaitedFor{N: w.N, Inside: w.Inside, Followed: w.Followed, ExpectedByChance: float64(w.Chance) / OneRequest}
+		for p, s := range w.Overhang {
+			r.Refuted += s.Above(clocks.Slack(p.A, p.B) + max(0, v.skew(p)))
+		}
+		r.RefutedLo, r.RefutedHi = wilson(r.Refuted, r.N)
+		held := r.Followed >= minFollowed && float64(r.Followed) >= heldOverChance*r.ExpectedByChance
+		switch {
+		case r.Refuted >= minRefutations && r.RefutedLo > minRefutedShare && held:
+			r.Verdict = Abandoned
+		case r.Refuted >= minRefutations && r.RefutedLo > minRefutedShare:
+			r.Verdict = Asynchronous
+		case held:
+			r.Verdict = WaitedHeld
+		}
+		v.waited[slot] = r
+	}
+	return v
+}
+
+// skew is how far the second host's clock is ahead of the first's, in the first
+// window that tells. Counts over all windows cannot be taken apart again.
+func (v *Verdicts) skew(p HostPair) int64 {
+	if p == (HostPair{}) || v.Clocks == nil {
+		return 0
+	}
+	for _, w := range v.Clocks.Windows {
+		if shift, ok := w.Shift(p.A, p.B); ok {
+			return -shift
+		}
+	}
+	return 0
+}
+
+// Order is what is known of a before b.
+func (v *Verdicts) Order(a, b SlotID) Order {
+	if v == nil || v.orders[[2]SlotID{a, b}] == nil {
+		return Order{}
+	}
+	return *v.orders[[2]SlotID{a, b}]
+}
+
+// Refuted reports whether a does not come before b.
+func (v *Verdicts) refuted(a, b SlotID) OrderVerdict {
+	if v == nil {
+		return OrderUndecided
+	}
+	if o := v.orders[[2]SlotID{a, b}]; o != nil {
+		return o.Verdict
+	}
+	return OrderUndecided
+}
+
+// WaitedFor is what is known of a slot's being waited for.
+func (v *Verdicts) WaitedFor(slot SlotID) WaitedFor {
+	if v == nil || v.waited[slot] == nil {
+		return WaitedFor{}
+	}
+	return *v.waited[slot]
+}
+
+func (v *Verdicts) clocks() *Clocks {
+	if v == nil {
+		return nil
+	}
+	return v.Clocks
+}
+
+func (s *Sketch) addN(ns, n int64) { s.addBin(bin(ns), n) }
+
+func (s *Sketch) addBin(b int16, n int64) {
+	if s.bins == nil {
+		s.bins = map[int16]int64{}
+	}
+	s.bins[b] += n
+	s.n += n
+}
+
+// wilson is the 95 % score interval of a share (Wilson 1927).
+func wilson(k, n int64) (lo, hi float64) {
+	if n == 0 {
+		return 0, 1
+	}
+	const z = 1.959963984540054
+	p, m := float64(k)/float64(n), float64(n)
+	mid := (p + z*z/(2*m)) / (1 + z*z/m)
+	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
+	return max(0, mid-half), min(1, mid+half)
+}

@@ -1,0 +1,87 @@
+package graph
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tailscope/tailscope/trace"
+)
+
+// waitEvents are pairs of events between which a span waited.
+var waitEvents = map[string]string{
+	"GetConn":                "GotConn",
+	"getConn":                "gotConn",
+	"http.getconn.start":     "http.getconn.done",
+	"enqueue":                "dequeue",
+	"enqueued":               "dequeued",
+	"queued":                 "started",
+	"pool.acquire.start":     "pool.acquire.end",
+	"Acquiring connection":   "Acquired connection",
+	"acquire":                "acquired",
+	"connection.acquire":     "connection.acquired",
+	"waiting for connection": "got connection",
+}
+
+// waits collects the stretches that spans themselves call waits: a whole span
+// by its name, a pair of events, an attribute that gives the time waited at the
+// span's start.
+func (b *Builder) waits(r *Record, t *Tree) {
+	for i, ref := range b.refs {
+		for _, half := range [2]struct {
+			node   Node
+			client bool
+		}{{ref.Client, true}, {ref.Work, false}} {
+			if half.node == NoNode {
+				continue
+			}
+			b.waitsOf(r, t, int32(i), half.node, half.client)
+		}
+	}
+}
+
+func (b *Builder) waitsOf(r *Record, t *Tree, call int32, n Node, client bool) {
+	s, ref := t.Store, t.Spans[n]
+	v := t.Interval(n)
+	add := func(from, to trace.Time, evidence string, resource trace.StringID) {
+		w := trace.Interval{Start: from, End: to}.Clip(v)
+		if w.Duration() > 0 {
+			r.Waits = append(r.Waits, Wait{call, client, w, b.Dict.InternString(evidence), resource})
+		}
+	}
+	pool := func() trace.StringID {
+		return b.str(s.Attr(ref, "db.client.connection.pool.name", "pool.name", "executor.name", "queue.name").TextID())
+	}
+	if r.Calls[call].Flags&WaitSpan != 0 {
+		add(v.Start, v.End, "wait span "+s.String(s.Name(ref)), pool())
+		return
+	}
+	events := s.Events(ref)
+	for i, e := range events {
+		until, ok := waitEvents[s.String(e.Name)]
+		if !ok {
+			continue
+		}
+		for _, f := range events[i+1:] {
+			if s.String(f.Name) == until && f.Time >= e.Time {
+				add(e.Time, f.Time, "events "+s.String(e.Name)+" to "+until, pool())
+				break
+			}
+		}
+	}
+	for _, a := range s.Attrs(ref) {
+		key := s.String(a.Key)
+		if !trace.WaitAttribute(key) || strings.HasPrefix(key, "http.server.") {
+			continue
+		}
+		f, err := strconv.ParseFloat(s.Text(a.Value), 64)
+		if err != nil || f <= 0 {
+			continue
+		}
+		if !strings.HasSuffix(key, "_ms") { // by the conventions, seconds
+			f *= 1e3
+		}
+		if ns := f * 1e6; ns <= float64(v.Duration()) {
+			add(v.Start, v.Start+trace.Time(ns), "attribute "+key, pool())
+		}
+	}
+}

@@ -1,0 +1,479 @@
+package graph
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tailscope/tailscope/trace"
+)
+
+// A SegmentKind says what a stretch of the critical path is, before anything
+// is known of queues.
+type SegmentKind uint8
+
+const (
+	Own             SegmentKind = iota // the half's own time
+	GapBefore                          // in the client half, before the server half began
+	GapAfter                           // in the client half, after the server half ended
+	Waiting                            // the half's own span says that it waited
+	Backoff                            // between attempts of one logical call
+	TimedOutWaiting                    // waited out; nothing is known of the callee
+)
+
+// A Segment is a stretch of a request charged to one half of one call. Times
+// are ns from the request's start on the entry's clock.
+type Segment struct {
+	Start, End int64
+	Call       int32
+	Client     bool // charged to the client half
+	Kind       SegmentKind
+
+	// Next is the call that begins at the segment's end within the same half; -1
+	// if the half ends there, or none does.
+	Next int32
+
+	// Wait is the index of the record's Wait of a Waiting segment; -1 else.
+	Wait int32
+
+	// Inferred marks time that is on the path by its timing in this request
+	// only: too few requests show whether it was waited for, or in what order.
+	Inferred bool
+}
+
+// A Beside is work outside the request's latency: a half that ran on after its
+// caller had left, or after its parent had ended.
+type Beside struct {
+	Call       int32
+	Client     bool
+	Start, End int64
+	// Departed is when the caller left, and By the call that was left; By is -1
+	// where nobody left.
+	Departed int64
+	By       int32
+}
+
+// A Walker charges the time of records. It keeps its scratch memory between
+// records and is not safe for concurrent use.
+type Walker struct {
+	Dict     *Dict
+	Verdicts *Verdicts // nil: recorded times and orders stand
+
+	// Of the last Walk.
+	Path  []Segment // tiles the request: in order, without gap or overlap
+	Late  []Beside  // after a departure
+	After []Beside  // after the parent's end, nobody having left
+
+	// Moved is the calls whose work half had to be centred in the client half.
+	Moved []int32
+
+	r          *Record
+	clocks     *ClockWindow
+	start, end []int64 // of each half on the entry's clock; half 2i is the client's, 2i+1 the work's
+	clipStart  []int64
+	clipEnd    []int64
+	shift      []int64 // added to the recorded times of each half, beside the request's start
+	departed   []int64 // when someone above left; noDeparture
+	leftBy     []int32
+	childStart []int32
+	children   []int32 // halves, ascending by clipped end
+	stack      []frame
+	aside      []int32 // calls of this parent being set aside
+}
+
+type frame struct {
+	half   int32
+	t      int64 // everything from here on is charged
+	at     int32 // children at and after this index are done
+	next   int32 // the call that begins at t, -1 at the end
+	before int32 // the call before the segment being charged
+	infer  bool
+}
+
+const noDeparture = int64(1)<<62 - 1
+
+// Shift is what was added to the recorded times of a half of the last record,
+// to place it on the entry's clock.
+func (w *Walker) Shift(call int32, client bool) int64 { return w.shift[half(call, client)] }
+
+// Began and Ended are the start and end of a half of the last record on the
+// entry's clock, in ns from the request's start.
+func (w *Walker) Began(call int32, client bool) int64 { return w.start[half(call, client)] }
+
+// Ended: see Began.
+func (w *Walker) Ended(call int32, client bool) int64 { return w.end[half(call, client)] }
+
+func half(call int32, client bool) int32 {
+	if client {
+		return 2 * call
+	}
+	return 2*call + 1
+}
+
+// Walk charges the record's time. The path starts at zero and ends at the
+// record's duration.
+func (w *Walker) Walk(r *Record) {
+	w.r = r
+	w.Path, w.Late, w.After, w.Moved = w.Path[:0], w.Late[:0], w.After[:0], w.Moved[:0]
+	w.place()
+	w.clip()
+	w.list()
+	w.back()
+	slices.Reverse(w.Path)
+	w.splitWaits()
+}
+
+func grow[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n, n+n/4)
+	}
+	return s[:n]
+}
+
+// parentHalf is the half that made call i; -1 of the entry.
+func (w *Walker) parentHalf(i int) int32 {
+	c := &w.r.Calls[i]
+	if c.Parent < 0 {
+		return -1
+	}
+	p := &w.r.Calls[c.Parent]
+	return half(c.Parent, !p.Work.Seen() || c.Flags&OnClient != 0 && p.Client.Seen())
+}
+
+// place puts every half on the entry's clock.
+func (w *Walker) place() {
+	r := w.r
+	n := 2 * len(r.Calls)
+	w.start, w.end, w.shift = grow(w.start, n), grow(w.end, n), grow(w.shift, n)
+	entry := w.Dict.ProcAt(r.Calls[0].Outer().Proc).Host
+	zero := r.Start()
+	w.clocks = w.Verdicts.clocks().At(zero)
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		for _, client := range [2]bool{true, false} {
+			h := &c.Work
+			if client {
+				h = &c.Client
+			}
+			if !h.Seen() {
+				continue
+			}
+			host := w.Dict.ProcAt(h.Proc).Host
+			shift, known := w.clocks.Shift(entry, host)
+			if !known {
+				// Keep to the clock of the half that caused this one: what was
+				// centred takes along what its host did below it.
+				if up := w.above(i, client); up >= 0 && w.hostOf(up) == host {
+					shift = w.shift[up]
+				}
+			}
+			k := half(int32(i), client)
+			if !client && c.Client.Seen() && !c.ClientEnd.Left() {
+				var centred bool
+				if shift, centred = w.fit(i, shift); centred {
+					w.Moved = append(w.Moved, int32(i))
+				}
+			}
+			w.shift[k] = shift
+			w.start[k] = int64(h.Start-zero) + shift
+			w.end[k] = int64(h.End-zero) + shift
+		}
+	}
+}
+
+// above is the half that encloses a half; -1 of the outermost.
+func (w *Walker) above(i int, client bool) int32 {
+	if !client && w.r.Calls[i].Client.Seen() {
+		return half(int32(i), true)
+	}
+	return w.parentHalf(i)
+}
+
+func (w *Walker) hostOf(k int32) (host trace.StringID) {
+	c := &w.r.Calls[k/2]
+	if k%2 == 0 {
+		return w.Dict.ProcAt(c.Client.Proc).Host
+	}
+	return w.Dict.ProcAt(c.Work.Proc).Host
+}
+
+// fit is the shift that puts the work half of call i inside its client half, if
+// the shift used leaves it outside, it would fit, and the two are of different
+// hosts. By less than the clocks' slack it is moved as little as needed; else the
+// clocks say nothing of it, and it is centred.
+func (w *Walker) fit(i int, shift int64) (fitted int64, centred bool) {
+	c := &w.r.Calls[i]
+	k := half(int32(i), true)
+	zero := w.r.Start()
+	ws, we := int64(c.Work.Start-zero)+shift, int64(c.Work.End-zero)+shift
+	cs, ce := w.start[k], w.end[k]
+	host := w.Dict.ProcAt(c.Work.Proc).Host
+	if ws >= cs && we <= ce || we-ws > ce-cs || host == w.hostOf(k) {
+		return shift, false
+	}
+	out := max(cs-ws, we-ce)
+	if out <= max(w.clocks.Slack(w.hostOf(k), host), smallStep) {
+		if ws < cs {
+			return shift + cs - ws, false
+		}
+		return shift + ce - we, false
+	}
+	return shift + cs + (ce-cs-(we-ws))/2 - ws, true
+}
+
+// smallStep is how far a callee's half may lie outside its caller's to be a
+// matter of timestamps and not of clocks.
+const smallStep = 1_000_000
+
+// clip cuts every half to what its caller waited for, from the entry down, and
+// sets aside what ran beyond.
+func (w *Walker) clip() {
+	r := w.r
+	n := 2 * len(r.Calls)
+	w.clipStart, w.clipEnd = grow(w.clipStart, n), grow(w.clipEnd, n)
+	w.departed, w.leftBy = grow(w.departed, n), grow(w.leftBy, n)
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		for _, client := range [2]bool{true, false} {
+			h := &c.Work
+			if client {
+				h = &c.Client
+			}
+			if !h.Seen() {
+				continue
+			}
+			k := half(int32(i), client)
+			up := w.above(i, client)
+			w.departed[k], w.leftBy[k] = noDeparture, -1
+			lo, hi := int64(0), r.Duration()
+			if up >= 0 {
+				lo, hi = w.clipStart[up], w.clipEnd[up]
+				w.departed[k], w.leftBy[k] = w.departed[up], w.leftBy[up]
+				// The half above may have been left by its own word: the client half
+				// of this call, or the entry.
+				if e := w.endOf(up); e.Left() && (up%2 == 0 || up/2 == 0) && w.end[up] < w.departed[k] {
+					w.departed[k], w.leftBy[k] = w.end[up], up/2
+				}
+				w.beside(k, w.clipEnd[up])
+			}
+			s, e := min(max(w.start[k], lo), hi), min(max(w.end[k], lo), hi)
+			if h == c.Outer() {
+				if l := w.limit(int32(i)); l != nil {
+					e = min(e, max(s, int64(l.Until-r.Start())+w.shift[k]))
+				}
+			}
+			w.clipStart[k], w.clipEnd[k] = s, max(s, e)
+		}
+	}
+}
+
+func (w *Walker) limit(call int32) *Limit {
+	if w.r.Calls[call].Flags&Loser == 0 {
+		return nil
+	}
+	for i := range w.r.Limits {
+		if w.r.Limits[i].Call == call {
+			return &w.r.Limits[i]
+		}
+	}
+	return nil
+}
+
+func (w *Walker) endOf(k int32) End {
+	c := &w.r.Calls[k/2]
+	if k%2 == 0 {
+		return c.ClientEnd
+	}
+	return c.WorkEnd
+}
+
+// beside lists what a half did after its caller had left or its parent ended.
+func (w *Walker) beside(k int32, parentEnd int64) {
+	if d := w.departed[k]; d != noDeparture {
+		if w.end[k] > max(d, w.start[k]) {
+			w.Late = append(w.Late, Beside{k / 2, k%2 == 0, max(d, w.start[k]), w.end[k], d, w.leftBy[k]})
+		}
+		return
+	}
+	if w.end[k] > max(parentEnd, w.start[k]) && w.end[k]-parentEnd > w.slack(k) {
+		w.After = append(w.After, Beside{k / 2, k%2 == 0, max(parentEnd, w.start[k]), w.end[k], 0, -1})
+	}
+}
+
+// slack is how far the clock of a half may be from that of the half above.
+func (w *Walker) slack(k int32) int64 {
+	up := w.above(int(k/2), k%2 == 0)
+	return w.clocks.Slack(w.hostOf(up), w.hostOf(k))
+}
+
+// list makes the children of each half that its end may have waited for, in
+// ascending order of their ends.
+func (w *Walker) list() {
+	r := w.r
+	n := 2 * len(r.Calls)
+	w.childStart = grow(w.childStart, n+1)
+	clear(w.childStart)
+	each := func(f func(k, up int32)) {
+		for i := range r.Calls {
+			c := &r.Calls[i]
+			if c.Paired() && w.clipEnd[2*i+1] > w.clipStart[2*i+1] {
+				f(int32(2*i+1), int32(2*i))
+			}
+			if i == 0 {
+				continue
+			}
+			k := half(int32(i), c.Client.Seen())
+			if up := w.parentHalf(i); w.clipEnd[k] > w.clipStart[k] && w.start[k] < w.end[up] && c.Flags&Async == 0 && w.Verdicts.WaitedFor(c.Slot).Verdict != Asynchronous {
+				f(k, up)
+			}
+		}
+	}
+	each(func(k, up int32) { w.childStart[up+1]++ })
+	for i := range n {
+		w.childStart[i+1] += w.childStart[i]
+	}
+	w.children = grow(w.children, int(w.childStart[n]))
+	w.aside = append(w.aside[:0], w.childStart[:n]...)
+	each(func(k, up int32) {
+		w.children[w.aside[up]] = k
+		w.aside[up]++
+	})
+	for up := range n {
+		slices.SortFunc(w.children[w.childStart[up]:w.childStart[up+1]], func(a, b int32) int {
+			return cmp.Or(cmp.Compare(w.clipEnd[a], w.clipEnd[b]), cmp.Compare(w.clipStart[a], w.clipStart[b]), cmp.Compare(a, b))
+		})
+	}
+}
+
+// back walks from the request's end to its start:
+//
+//  1. In a half, from the instant t: the child that ended last at or before t
+//     was waited for. The time from its end to t is the half's own.
+//  2. Walk the child in the same way, from its end to its start.
+//  3. Go on at the child's start, in the parent; a sibling counts as waited for
+//     only if its order before the child is not refuted. What is passed over is
+//     the parent's own time.
+//  4. With no child left, the rest is the half's own.
+//
+// Each half is entered once and each child looked at once.
+func (w *Walker) back() {
+	entry := half(0, w.r.Calls[0].Client.Seen())
+	w.stack = append(w.stack[:0], frame{half: entry, t: w.clipEnd[entry], at: w.childStart[entry+1], next: -1})
+	for len(w.stack) > 0 {
+		f := &w.stack[len(w.stack)-1]
+		k, inferred := w.predecessor(f)
+		if k < 0 {
+			w.charge(f, w.clipStart[f.half], -1)
+			w.stack = w.stack[:len(w.stack)-1]
+			continue
+		}
+		w.charge(f, min(w.clipEnd[k], f.t), k/2)
+		end := min(w.clipEnd[k], f.t)
+		f.t, f.next = w.clipStart[k], k/2
+		if k/2 == f.half/2 {
+			f.next = -1 // the server half of the same call
+		}
+		w.stack = append(w.stack, frame{half: k, t: end, at: w.childStart[k+1], next: -1, infer: f.infer || inferred})
+	}
+}
+
+// predecessor is the child of the frame's half that was waited for until t, and
+// whether that is inferred from this request's timing alone.
+func (w *Walker) predecessor(f *frame) (int32, bool) {
+	for f.at > w.childStart[f.half] {
+		f.at--
+		k := w.children[f.at]
+		if w.clipStart[k] >= f.t {
+			continue
+		}
+		if over := w.clipEnd[k] - f.t; over > 0 && (f.next < 0 || over > w.touch(k, f.next)) {
+			continue
+		}
+		if k/2 == f.half/2 {
+			return k, false
+		}
+		c := &w.r.Calls[k/2]
+		inferred := w.Verdicts.WaitedFor(c.Slot).Verdict == WaitedUndecided
+		if f.next >= 0 {
+			switch w.Verdicts.refuted(c.Slot, w.r.Calls[f.next].Slot) {
+			case OrderRefuted:
+				continue
+			case OrderUndecided:
+				inferred = true
+			}
+		}
+		return k, inferred
+	}
+	return -1, false
+}
+
+// touch is the overlap up to which half k ends where call next begins.
+func (w *Walker) touch(k, next int32) int64 {
+	c, b := w.r.Calls[k/2].Outer(), w.r.Calls[next].Outer()
+	return touch(c.Interval, b.Interval, w.hostOf(k) == w.Dict.ProcAt(b.Proc).Host)
+}
+
+// charge adds the frame's own time from start to t. before is the call that
+// ended at start, -1 for none.
+func (w *Walker) charge(f *frame, start int64, before int32) {
+	if start >= f.t {
+		return
+	}
+	call, client := f.half/2, f.half%2 == 0
+	c := &w.r.Calls[call]
+	kind := Own
+	switch {
+	case client && c.Paired() && f.t <= w.clipStart[f.half+1]:
+		kind = GapBefore
+	case client && c.Paired() && w.clipEnd[f.half+1] > w.clipStart[f.half+1]:
+		kind = GapAfter
+	case client && c.Paired(): // the server began after the caller had left
+		kind = GapBefore
+	case client && c.Flags&WaitSpan == 0 && c.ClientEnd == TimedOut && c.Len == 1:
+		kind = TimedOutWaiting
+	case f.next >= 0 && before >= 0 && w.r.Calls[f.next].Flags&Retry != 0 && w.r.Calls[before].OuterEnd() != Succeeded:
+		kind = Backoff
+	}
+	w.Path = append(w.Path, Segment{start, f.t, call, client, kind, f.next, -1, f.infer})
+}
+
+// splitWaits turns the stretches of the path that their own spans call waits
+// into Waiting segments.
+func (w *Walker) splitWaits() {
+	r := w.r
+	if len(r.Waits) == 0 {
+		return
+	}
+	byHalf := map[int32][]int32{}
+	for i := range r.Waits {
+		k := half(r.Waits[i].Call, r.Waits[i].Client)
+		byHalf[k] = append(byHalf[k], int32(i))
+	}
+	var out []Segment
+	for _, s := range w.Path {
+		k := half(s.Call, s.Client)
+		waits := byHalf[k]
+		slices.SortFunc(waits, func(a, b int32) int {
+			return cmp.Or(cmp.Compare(r.Waits[a].Start, r.Waits[b].Start), cmp.Compare(a, b))
+		})
+		for _, i := range waits {
+			from := max(s.Start, int64(r.Waits[i].Start-r.Start())+w.shift[k])
+			to := min(s.End, int64(r.Waits[i].End-r.Start())+w.shift[k])
+			if to <= from {
+				continue
+			}
+			if from > s.Start {
+				head := s
+				head.End, head.Next = from, -1
+				out = append(out, head)
+			}
+			wait := s
+			wait.Start, wait.End, wait.Kind, wait.Wait = from, to, Waiting, i
+			out = append(out, wait)
+			s.Start = to
+		}
+		if s.End > s.Start {
+			out = append(out, s)
+		}
+	}
+	w.Path = out
+}

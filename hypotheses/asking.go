@@ -1,0 +1,280 @@
+package hypotheses
+
+import (
+	"math"
+	"slices"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/queuewait"
+	"github.com/tailscope/tailscope/stats"
+	"github.com/tailscope/tailscope/summary"
+)
+
+// A PartKey is one of a node's own stretches of time, the same in all requests:
+// the lead to a call (of its slot), or the rest of a half.
+type PartKey struct {
+	Slot   graph.SlotID
+	Client bool
+	Leave  bool
+}
+
+// An Asking is a comparison of two sides prepared for replays: the plans of the
+// current requests, and how long each stretch took on both sides.
+type Asking struct {
+	*Comparison
+	plans      []*graph.Plan // of the current side's counted requests
+	latency    []int64
+	weights    []float64 // of those requests; a change of mix that was accepted is taken out of them
+	parts      [2]map[PartKey]*part
+	maps       map[PartKey]stats.RankMap
+	blocks     []int32 // of each request, for resampling
+	nblocks    int
+	slots      [2]map[graph.SlotID][]graph.SlotID // relative → absolute
+	attributes []*Attribute
+	found      []*queue
+	clipped    float64 // share of requests that a replay of nothing might not give back
+}
+
+// A part is the lengths of one stretch on one side.
+type part struct {
+	ns []int64
+	w  []float64
+}
+
+// NewAsking prepares the replays of a comparison of two sides.
+func NewAsking(c *Comparison) *Asking {
+	a := &Asking{Comparison: c, maps: map[PartKey]stats.RankMap{}}
+	for i, s := range c.Sides {
+		a.parts[i] = map[PartKey]*part{}
+		a.slots[i] = map[graph.SlotID][]graph.SlotID{}
+		w := graph.Walker{Dict: c.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
+		clipped := 0
+		for _, q := range s.Counted {
+			p := w.Plan(q.Record, nil)
+			if p.Clipped {
+				clipped++
+			}
+			weight := float64(q.Weight) / graph.OneRequest
+			for k := range p.Steps {
+				st := &p.Steps[k]
+				a.add(i, a.key(q, st), st.NS, weight)
+			}
+			for k := range q.Calls {
+				abs := q.Calls[k].Slot
+				rel := c.Relative(q, abs)
+				if !slices.Contains(a.slots[i][rel], abs) {
+					a.slots[i][rel] = append(a.slots[i][rel], abs)
+				}
+			}
+			if i == summary.Current {
+				a.plans = append(a.plans, p)
+				a.latency = append(a.latency, q.Duration())
+				a.weights = append(a.weights, weight)
+			}
+		}
+		if i == summary.Current {
+			a.clipped = float64(clipped) / float64(len(s.Counted))
+		}
+	}
+	a.block()
+	return a
+}
+
+func (a *Asking) add(side int, k PartKey, ns int64, w float64) {
+	p := a.parts[side][k]
+	if p == nil {
+		p = &part{}
+		a.parts[side][k] = p
+	}
+	p.ns, p.w = append(p.ns, ns), append(p.w, w)
+}
+
+// key is the part that a step is.
+func (a *Asking) key(q *summary.Request, s *graph.Step) PartKey {
+	return PartKey{a.Relative(q, q.Calls[s.Call()].Slot), s.Client(), s.Leave}
+}
+
+func (a *Asking) cur() *Side  { return a.Sides[summary.Current] }
+func (a *Asking) base() *Side { return a.Sides[summary.Baseline] }
+
+// request is the j-th current request.
+func (a *Asking) request(j int) *summary.Request { return a.cur().Counted[j] }
+
+// block assigns requests to blocks of time for resampling: whole seconds,
+// coarsened to at most 64.
+func (a *Asking) block() {
+	var first, last int64 = math.MaxInt64, math.MinInt64
+	for j := range a.plans {
+		s := floorSecond(int64(a.request(j).Start()))
+		first, last = min(first, s), max(last, s)
+	}
+	if len(a.plans) == 0 {
+		return
+	}
+	width := int64(1)
+	for (last-first)/width >= 64 {
+		width *= 2
+	}
+	if last-first < 8 { // too short for blocks: requests by themselves
+		a.nblocks = len(a.plans)
+		for j := range a.plans {
+			a.blocks = append(a.blocks, int32(j))
+		}
+		return
+	}
+	for j := range a.plans {
+		a.blocks = append(a.blocks, int32((floorSecond(int64(a.request(j).Start()))-first)/width))
+	}
+	a.nblocks = int((last-first)/width) + 1
+}
+
+// back is x as it was: the baseline's value of the same rank. tie spreads equal
+// values over their ranks.
+func (a *Asking) back(k PartKey, x int64, tie float64) int64 {
+	m, ok := a.maps[k]
+	if !ok {
+		m = rankMap(a.parts[summary.Current][k], a.parts[summary.Baseline][k])
+		a.maps[k] = m
+	}
+	return m.At(x, tie)
+}
+
+// rankMap maps values of from to those of the same rank in to; it changes
+// nothing where one of them has none.
+func rankMap(from, to *part) stats.RankMap {
+	sample := func(p *part) *stats.Sample {
+		if p == nil {
+			p = &part{}
+		}
+		ns := make([]int64, len(p.ns))
+		for i, x := range p.ns {
+			ns[i] = max(x, 0)
+		}
+		s, err := stats.NewSample(stats.Requests{Latency: ns, Weight: p.w})
+		if err != nil {
+			panic(err) // lengths are not negative and weights are above zero
+		}
+		return s
+	}
+	return stats.NewRankMap(sample(from), sample(to))
+}
+
+// tie is a number in [0, 1) that a step of a request always has.
+func (a *Asking) tie(j, step int) float64 {
+	h := Key(a.request(j).Record) + uint64(step)*0x9e3779b97f4a7c15
+	h ^= h >> 31
+	h *= 0xbf58476d1ce4e5b9
+	h ^= h >> 29
+	return float64(h>>11) / (1 << 53)
+}
+
+// replay is the latencies of the current requests with factors put back.
+func (a *Asking) replay(factors ...Factor) []int64 {
+	out := make([]int64, len(a.plans))
+	var e graph.Evaluator
+	var values []int64
+	for j, p := range a.plans {
+		values = p.Values(values)
+		for _, f := range factors {
+			f(j, p, values)
+		}
+		out[j] = e.Latency(p, values, nil)
+	}
+	return out
+}
+
+// quantile is the target quantile of latencies under weights.
+func (a *Asking) quantile(ns []int64, w []float64) float64 {
+	return float64(stats.Quantile(ns, w, a.Options.Quantile))
+}
+
+// resamples is how often a replay's effect is resampled for its interval.
+const resamples = 200
+
+// effect is how much of the target quantile a replay takes away, with its
+// interval: blocks of time are resampled, the requests and their replays
+// together. w and replayedW are the requests' weights before and after.
+func (a *Asking) effect(replayed []int64, w, replayedW []float64) (ns, lo, hi float64) {
+	ns = a.quantile(a.latency, w) - a.quantile(replayed, replayedW)
+	order := func(v []int64) []int32 {
+		idx := make([]int32, len(v))
+		for i := range idx {
+			idx[i] = int32(i)
+		}
+		slices.SortFunc(idx, func(x, y int32) int { return int(min(1, max(-1, v[x]-v[y]))) })
+		return idx
+	}
+	was, is := order(a.latency), order(replayed)
+	count := make([]float64, a.nblocks)
+	at := func(idx []int32, v []int64, w []float64) float64 {
+		var total float64
+		for j := range v {
+			total += w[j] * count[a.blocks[j]]
+		}
+		var sum float64
+		for _, j := range idx {
+			if sum += w[j] * count[a.blocks[j]]; sum >= a.Options.Quantile*total {
+				return float64(v[j])
+			}
+		}
+		return 0
+	}
+	rng := uint64(len(a.plans))*0x9e3779b97f4a7c15 + 1
+	effects := make([]float64, resamples)
+	for b := range effects {
+		clear(count)
+		for range a.nblocks {
+			rng ^= rng << 13
+			rng ^= rng >> 7
+			rng ^= rng << 17
+			count[rng%uint64(a.nblocks)]++
+		}
+		effects[b] = at(was, a.latency, w) - at(is, replayed, replayedW)
+	}
+	slices.Sort(effects)
+	return ns, effects[resamples*25/1000], effects[resamples*975/1000-1]
+}
+
+// owner is the verdict on the wait before call i of a request, at a site.
+func (a *Asking) owner(q *summary.Request, call int32, site queuewait.Site) *queuewait.Verdict {
+	return a.cur().Set.Calibration.Owners.Of(&q.Calls[call], site)
+}
+
+// str is a text of the reading.
+func (a *Asking) slot(s graph.SlotID) *graph.Slot { return a.Reading.Dict.SlotAt(s) }
+
+// names are a slot as a component: who calls, who is called, what.
+func (a *Asking) names(slot graph.SlotID) (caller, peer, operation string) {
+	d, s := a.Reading.Dict, a.slot(slot)
+	shown := s.Shown()
+	caller, operation = d.String(s.Caller.Service), d.String(shown.Operation)
+	switch {
+	case s.Caller.Service == 0:
+		caller = d.String(s.Callee.Service)
+	case s.Callee.Service != 0:
+		peer = d.String(s.Callee.Service)
+	default:
+		peer = d.String(s.Peer)
+	}
+	return caller, peer, operation
+}
+
+// mean and quantile of a part, in ns.
+func (p *part) mean() float64 {
+	if p == nil || len(p.ns) == 0 {
+		return 0
+	}
+	var sum, w float64
+	for i, x := range p.ns {
+		sum += float64(x) * p.w[i]
+		w += p.w[i]
+	}
+	return sum / w
+}
+
+func (p *part) at(q float64) float64 {
+	if p == nil || len(p.ns) == 0 {
+		return 0
+	}
+	return float64(stats.Quantile(p.ns, p.w, q))
+}

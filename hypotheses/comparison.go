@@ -1,0 +1,181 @@
+package hypotheses
+
+import (
+	"cmp"
+	"hash/fnv"
+	"slices"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/population"
+	"github.com/tailscope/tailscope/stats"
+	"github.com/tailscope/tailscope/summary"
+)
+
+// A Side is the requests of one endpoint in one set.
+type Side struct {
+	Set *summary.Set
+	All []*summary.Request
+
+	// Counted is those of All that are in the percentiles; Sample is their
+	// latencies, in the same order.
+	Counted []*summary.Request
+	Sample  *stats.Sample
+
+	// Entries is the ledger of each of Counted; components are the
+	// Comparison's.
+	Entries [][]stats.Entry
+}
+
+// A Component is a node of the endpoint and a kind of time spent there.
+type Component struct {
+	Slot graph.SlotID
+	Kind summary.Kind
+}
+
+// A Comparison is one endpoint on one or two sides.
+type Comparison struct {
+	Reading  *summary.Reading
+	Endpoint *summary.Endpoint
+	Options  stats.Options
+
+	// Sides holds the baseline, nil of a single data set, and the current side.
+	Sides [2]*Side
+
+	Components []Component // in order of slot, then kind
+
+	// Pair is nil unless both sides have requests in the percentiles.
+	Pair    *stats.Pair
+	Test    stats.Test
+	P       float64 // adjusted for all endpoints
+	Verdict stats.Verdict
+}
+
+// Counts reports whether a request is in the percentiles of a population.
+func Counts(r *graph.Record, p population.Population) bool {
+	return r.Standing == graph.Counted && p.Holds(r.Outcome)
+}
+
+// NewComparison prepares an endpoint.
+func NewComparison(r *summary.Reading, e *summary.Endpoint, opt stats.Options, counts func(*summary.Request) bool) (*Comparison, error) {
+	c := &Comparison{Reading: r, Endpoint: e, Options: opt}
+	for i, set := range r.Sets {
+		if set == nil {
+			continue
+		}
+		s := &Side{Set: set, All: e.Sides[i]}
+		c.Sides[i] = s
+		var cols stats.Requests
+		weighted := false
+		for _, q := range s.All {
+			if !counts(q) {
+				continue
+			}
+			s.Counted = append(s.Counted, q)
+			cols.Latency = append(cols.Latency, q.Duration())
+			cols.Weight = append(cols.Weight, float64(q.Weight)/graph.OneRequest)
+			cols.Second = append(cols.Second, floorSecond(int64(q.Start())))
+			cols.Run = append(cols.Run, int(q.Run))
+			cols.Key = append(cols.Key, Key(q.Record))
+			weighted = weighted || q.Weight != graph.OneRequest
+		}
+		if !weighted {
+			cols.Weight = nil
+		}
+		var err error
+		if s.Sample, err = stats.NewSample(cols); err != nil {
+			return nil, err
+		}
+	}
+	c.charge()
+	if b, cur := c.Sides[summary.Baseline], c.Sides[summary.Current]; b != nil && b.Sample.N() > 0 && cur.Sample.N() > 0 {
+		c.Pair = stats.NewPair(b.Sample, cur.Sample, opt)
+		c.Test = c.Pair.Test()
+	}
+	return c, nil
+}
+
+func floorSecond(ns int64) int64 {
+	const second = 1_000_000_000
+	if ns < 0 {
+		return -((-ns + second - 1) / second)
+	}
+	return ns / second
+}
+
+// Key is a hash of a request's identity, the same wherever it is computed.
+func Key(r *graph.Record) uint64 {
+	h := fnv.New64a()
+	h.Write(r.TraceID[:])
+	var b [8]byte
+	for i := range b {
+		b[i] = byte(r.Entry >> (8 * i))
+	}
+	h.Write(b[:])
+	return h.Sum64()
+}
+
+// charge computes the ledger of every counted request and numbers the
+// components.
+func (c *Comparison) charge() {
+	type cell struct {
+		Component
+		ns int64
+	}
+	charged := [2][][]cell{}
+	seen := map[Component]int{}
+	for i, s := range c.Sides {
+		if s == nil {
+			continue
+		}
+		l := summary.NewLedger(s.Set.Calibration)
+		for _, q := range s.Counted {
+			var row []cell
+			for _, p := range l.Charge(q.Record) {
+				k := Component{c.Relative(q, p.Slot), p.Kind}
+				at := slices.IndexFunc(row, func(x cell) bool { return x.Component == k })
+				if at < 0 {
+					at = len(row)
+					row = append(row, cell{Component: k})
+					seen[k] = 0
+				}
+				row[at].ns += p.End - p.Start
+			}
+			charged[i] = append(charged[i], row)
+		}
+	}
+	for k := range seen {
+		c.Components = append(c.Components, k)
+	}
+	slices.SortFunc(c.Components, func(a, b Component) int {
+		return cmp.Or(cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.Kind, b.Kind))
+	})
+	for i, k := range c.Components {
+		seen[k] = i
+	}
+	for i, s := range c.Sides {
+		if s == nil {
+			continue
+		}
+		s.Entries = make([][]stats.Entry, len(charged[i]))
+		for j, row := range charged[i] {
+			out := make([]stats.Entry, len(row))
+			for n, x := range row {
+				out[n] = stats.Entry{Component: seen[x.Component], NS: x.ns}
+			}
+			s.Entries[j] = out
+		}
+	}
+}
+
+// Relative is a slot as the endpoint sees it: of an entry endpoint the slot
+// itself; of an inner one, which several slots may reach, the slot below the
+// endpoint's own.
+func (c *Comparison) Relative(q *summary.Request, slot graph.SlotID) graph.SlotID {
+	if !c.Endpoint.Inner {
+		return slot
+	}
+	return c.Reading.Below(q.Calls[0].Slot, slot)
+}
+
+// Of is a side's ledger entries, for stats.
+func (s *Side) Of(j int) []stats.Entry { return s.Entries[j] }

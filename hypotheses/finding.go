@@ -1,0 +1,79 @@
+package hypotheses
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tailscope/tailscope/graph"
+)
+
+// A Strength says how far the evidence for a finding carries.
+type Strength uint8
+
+const (
+	Weak Strength = iota
+	Moderate
+	Strong
+)
+
+var strengthNames = [...]string{"weak", "moderate", "strong"}
+
+func (s Strength) String() string { return strengthNames[s] }
+
+// An Evidence is one observation. Base and Cur are NaN where there is no number.
+type Evidence struct {
+	Statement string
+	Base, Cur float64
+	Unit      string // "ms", "share", "1/s", "calls", "" for counts
+	Source    string // spans, events, metrics or config
+	N         int64
+}
+
+// says is an observation without numbers of its own.
+func says(source string, n int, format string, args ...any) Evidence {
+	return Evidence{Statement: fmt.Sprintf(format, args...), Base: math.NaN(), Cur: math.NaN(), Source: source, N: int64(n)}
+}
+
+// numbers is an observation of one number on both sides.
+func numbers(source string, n int, unit string, base, cur float64, statement string) Evidence {
+	return Evidence{Statement: statement, Base: base, Cur: cur, Unit: unit, Source: source, N: int64(n)}
+}
+
+// A Check is an observation on which a finding and its rival predict different
+// things.
+type Check struct {
+	Question, Rival, IfThis, IfRival string
+	Ran                              bool
+	Outcome                          string // of a check that ran
+	Query                            string // of one that did not
+	Against                          bool   // it ran, and speaks for the rival
+}
+
+// A Finding is a cause that the data support to some degree.
+type Finding struct {
+	Kind                                                 string
+	Service, Operation, Peer, Attribute, Value, Instance string
+	Claim                                                string
+
+	// Explains is how much of the target quantile a replay takes away that puts
+	// this back, in ns; Lo and Hi bound it.
+	Explains, Lo, Hi float64
+
+	Strength          Strength
+	Evidence, Against []Evidence
+	Check             Check
+	Warnings          []string
+
+	// Factor is the replay; Weights reweights the requests, for a change of mix.
+	Factor  Factor
+	Weights []float64
+	Plans   func(j int) *graph.Plan // plans to replay instead of the requests' own; nil: those
+
+	// Below names findings that go before this one, as its cause: by kind and
+	// component.
+	Below func(*Finding) bool
+}
+
+// A Factor puts one thing back in a request's plan. values are the stretches of
+// the steps of plan, to be edited.
+type Factor func(j int, plan *graph.Plan, values []int64)

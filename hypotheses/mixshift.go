@@ -1,0 +1,141 @@
+package hypotheses
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tailscope/tailscope/summary"
+)
+
+var mixShift = Cause{
+	Doc: Doc{
+		Kind:     "mix-shift",
+		Title:    "other requests, not slower ones",
+		Claim:    "The share of a kind of request that was always slow rose; within each kind nothing changed.",
+		Supports: "An attribute's shares differ between the sets, its slow value became more frequent, and current requests with the baseline's shares have the baseline's tail.",
+		Refutes:  "Within a kind requests are slower; or the attribute is a consequence of slowness, such as a status or a retry count.",
+		Mimics:   "load and queues slow all kinds; a hot key slows one partition and with it its own kind; consequences correlate with slowness without causing it.",
+		Emit:     "the attribute that tells kinds apart (tenant tier, size class, endpoint variant) on entry spans.",
+	},
+	find: func(a *Asking) []Finding {
+		best := (*Finding)(nil)
+		for _, at := range a.attributes {
+			if f, ok := a.mixFinding(at); ok && (best == nil || f.Explains > best.Explains) {
+				best = f
+			}
+		}
+		if best == nil {
+			return nil
+		}
+		return []Finding{*best}
+	},
+}
+
+const (
+	// mixP is the false discovery rate at which an attribute's shares differ.
+	mixP = 0.05
+	// weakTail and noTail are how many independent requests must lie in the
+	// reweighted tail for a firm answer, and for any.
+	weakTail = 20
+	noTail   = 5
+)
+
+// mixFinding is the effect of an attribute's shares: the current requests with
+// the baseline's.
+func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
+	d := a.Reading.Dict
+	key := d.String(at.Key)
+	if at.P > mixP || Consequence(key) || len(at.Values) < 2 || at.OneSided > 0.5 {
+		return nil, false
+	}
+	ratio := make([]float64, len(at.Values))
+	for i, v := range at.Values {
+		ratio[i] = 1
+		if v.BaseN > 0 && v.CurN > 0 {
+			ratio[i] = v.Base / v.Cur
+		}
+	}
+	w := make([]float64, len(a.plans))
+	for j := range w {
+		w[j] = a.weights[j]
+		if v := at.of[summary.Current][j]; v >= 0 {
+			w[j] *= ratio[v]
+		}
+	}
+	f := &Finding{Kind: "mix-shift", Attribute: key, Weights: w}
+	f.Explains, f.Lo, f.Hi = a.effect(a.latency, a.weights, w)
+	if f.Explains < 1_000_000 {
+		return nil, false
+	}
+	// The value whose requests became more and are slow.
+	values := slices.Clone(at.Values)
+	slices.SortFunc(values, func(x, y ValueShare) int {
+		gain := func(v ValueShare) float64 {
+			if math.IsNaN(v.Effect) || v.Cur <= v.Base {
+				return math.Inf(-1)
+			}
+			return (v.Cur - v.Base) * v.Effect
+		}
+		return cmp.Or(cmp.Compare(gain(y), gain(x)), strings.Compare(d.String(x.Value), d.String(y.Value)))
+	})
+	v := values[0]
+	f.Value = d.String(v.Value)
+	f.Service, f.Operation = "", ""
+	f.Claim = fmt.Sprintf("requests with %s=%s, which are slow in both sets, became %.3g %% of all where they were %.3g %%", key, f.Value, 100*v.Cur, 100*v.Base)
+
+	cf := a.quantile(a.latency, w)
+	var sum, squares float64
+	for j, ns := range a.latency {
+		if float64(ns) >= cf {
+			sum += w[j]
+			squares += w[j] * w[j]
+		}
+	}
+	tail := sum * sum / squares
+	if tail < noTail {
+		return nil, false
+	}
+	if tail < weakTail || v.BaseN < 10 {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("the reweighted tail rests on %.0f requests, the value on %d of the baseline's: weak", tail, v.BaseN))
+	}
+	f.Evidence = append(f.Evidence,
+		numbers("spans", v.BaseN+v.CurN, "share", v.Base, v.Cur, fmt.Sprintf("requests with %s=%s", key, f.Value)),
+		says("spans", len(a.plans), "odds ratio %.3g [%.3g, %.3g], p < %.2g over all keys", v.Odds, v.OddsLo, v.OddsHi, at.P),
+	)
+	check := ""
+	for _, x := range at.Values[:min(len(at.Values), 4)] {
+		was, is := a.latencies(summary.Baseline, at, x), a.latencies(summary.Current, at, x)
+		if len(was.ns) == 0 || len(is.ns) == 0 {
+			continue
+		}
+		q := a.Options.Quantile
+		f.Evidence = append(f.Evidence, numbers("spans", len(is.ns), "ms", was.at(q)/1e6, is.at(q)/1e6, fmt.Sprintf("p%g of %s=%s", 100*q, key, d.String(x.Value))))
+		check += fmt.Sprintf("%s%s %s → %s", map[bool]string{true: ", "}[check != ""], d.String(x.Value), msText(was.at(q)), msText(is.at(q)))
+	}
+	f.Check = Check{
+		Question: fmt.Sprintf("within each %s, is p%g as it was?", key, 100*a.Options.Quantile),
+		Rival:    "service-time: requests of the same kind are slower",
+		IfThis:   "yes: only the shares differ",
+		IfRival:  "no: it rose at fixed shares",
+		Ran:      true,
+		Outcome:  check,
+	}
+	if at.OneSided > 0 {
+		f.Against = append(f.Against, says("spans", 0, "%.3g %% of the current requests have a value that the baseline lacks: they are not reweighted", 100*at.OneSided))
+	}
+	return f, true
+}
+
+func (a *Asking) latencies(side int, at *Attribute, v ValueShare) *part {
+	p := &part{}
+	for j, q := range a.Sides[side].Counted {
+		if k := at.of[side][j]; k >= 0 && at.Values[k].Value == v.Value {
+			p.ns = append(p.ns, q.Duration())
+			p.w = append(p.w, float64(q.Weight)/(1<<20))
+		}
+	}
+	return p
+}

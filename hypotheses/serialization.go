@@ -1,0 +1,189 @@
+package hypotheses
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/summary"
+)
+
+// A Reorder is calls of one parent that ran side by side in one set and in turn
+// in the other.
+type Reorder struct {
+	Parent graph.SlotID // relative
+	Slots  []graph.SlotID
+	Serial bool // in turn now; else side by side now
+	// Was and Is are the share of requests in which the first pair of them ran in
+	// turn.
+	Was, Is float64
+}
+
+// Reorders finds the parents whose calls changed between side by side and in
+// turn.
+func (c *Comparison) Reorders() []Reorder {
+	if c.Sides[summary.Baseline] == nil {
+		return nil
+	}
+	was, is := c.Sides[summary.Baseline].Set.Calibration.Verdicts, c.Sides[summary.Current].Set.Calibration.Verdicts
+	rel := map[graph.SlotID]graph.SlotID{}
+	kids := map[graph.SlotID][]graph.SlotID{} // absolute
+	for _, q := range c.Sides[summary.Current].Counted {
+		for i := range q.Calls {
+			s := q.Calls[i].Slot
+			if _, ok := rel[s]; ok {
+				continue
+			}
+			rel[s] = c.Relative(q, s)
+			if i > 0 {
+				p := q.Calls[q.Calls[i].Parent].Slot
+				kids[p] = append(kids[p], s)
+			}
+		}
+	}
+	parents := make([]graph.SlotID, 0, len(kids))
+	for p := range kids {
+		parents = append(parents, p)
+	}
+	slices.Sort(parents)
+	var out []Reorder
+	for _, p := range parents {
+		list := kids[p]
+		slices.Sort(list)
+		if len(list) > maxReorder {
+			continue
+		}
+		for i, x := range list {
+			for _, y := range list[i:] {
+				sw, pw, shareWas := inTurn(was, x, y)
+				si, pi, shareIs := inTurn(is, x, y)
+				if !(pw && si) && !(sw && pi) {
+					continue
+				}
+				serial := si
+				at := slices.IndexFunc(out, func(r Reorder) bool { return r.Parent == rel[p] && r.Serial == serial })
+				if at < 0 {
+					at = len(out)
+					out = append(out, Reorder{Parent: rel[p], Serial: serial, Was: shareWas, Is: shareIs})
+				}
+				for _, s := range []graph.SlotID{rel[x], rel[y]} {
+					if !slices.Contains(out[at].Slots, s) {
+						out[at].Slots = append(out[at].Slots, s)
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// maxReorder is how many calls of one parent are compared with each other.
+const maxReorder = 256
+
+// inTurn reports whether two slots run one after the other, or side by side, and
+// the share of requests in which they run in turn.
+func inTurn(v *graph.Verdicts, x, y graph.SlotID) (serial, parallel bool, share float64) {
+	o, r := v.Order(x, y), v.Order(y, x)
+	n, m := float64(o.Held+o.Refuted), float64(r.Held+r.Refuted)
+	if n == 0 {
+		return false, false, 0
+	}
+	if x == y {
+		return o.Verdict == graph.OrderHeld, o.Verdict == graph.OrderRefuted, float64(o.Held) / n
+	}
+	share = float64(o.Held) / n
+	if m > 0 {
+		share = max(share, float64(r.Held)/m)
+	}
+	return o.Verdict == graph.OrderHeld || r.Verdict == graph.OrderHeld, o.Verdict == graph.OrderRefuted && r.Verdict == graph.OrderRefuted, share
+}
+
+var serialization = Cause{
+	Doc: Doc{
+		Kind:     "serialization",
+		Title:    "calls that ran side by side run in turn",
+		Claim:    "Calls of one parent that were parallel wait for each other now; none of them is slower.",
+		Supports: "Their order is refuted in the baseline and held now; each takes as long as before; starting them together again takes the rise away.",
+		Refutes:  "They overlap now as they did, or a pool lets only one of them through at a time (then their starts follow ends of other requests' calls too).",
+		Mimics:   "client-wait with a pool of one also puts calls in turn; service-time makes the calls themselves longer; new-hop adds one.",
+		Emit:     "nothing more is needed than client spans.",
+	},
+	find: func(a *Asking) []Finding {
+		var out []Finding
+		for _, r := range a.Reorders() {
+			if r.Serial {
+				out = append(out, a.serialFinding(r))
+			}
+		}
+		return out
+	},
+}
+
+func (a *Asking) serialFinding(r Reorder) Finding {
+	d := a.Reading.Dict
+	s := a.slot(r.Parent)
+	names := make([]string, len(r.Slots))
+	for i, k := range r.Slots {
+		names[i] = d.String(a.slot(k).Shown().Operation)
+	}
+	slices.SortFunc(names, cmp.Compare[string])
+	f := Finding{Kind: "serialization", Service: d.String(s.Shown().Service), Operation: d.String(s.Shown().Operation)}
+	f.Claim = fmt.Sprintf("%s were called side by side and are called in turn now", strings.Join(names, ", "))
+	f.Evidence = append(f.Evidence, numbers("spans", len(a.plans), "share", r.Was, r.Is, "requests in which they run in turn"))
+	for _, k := range r.Slots {
+		was, is := a.durations(summary.Baseline, k), a.durations(summary.Current, k)
+		f.Evidence = append(f.Evidence, numbers("spans", len(is.ns), "ms", was.at(0.5)/1e6, is.at(0.5)/1e6, "median of "+d.String(a.slot(k).Shown().Operation)))
+	}
+	f.Check = Check{
+		Question: "do the calls begin one after the other while each takes as long as before?",
+		Rival:    "service-time: the calls themselves are slower",
+		IfThis:   "their starts moved apart by the others' durations, which stand",
+		IfRival:  "their starts stand and their durations grew",
+		Ran:      true,
+		Outcome:  fmt.Sprintf("in turn in %.0f %% of the requests where it was %.0f %%; the durations are beside it", 100*r.Is, 100*r.Was),
+	}
+	// The plan with the baseline's orders: what they refute does not come before.
+	w := graph.Walker{Dict: d, Verdicts: a.cur().Set.Calibration.Verdicts}
+	was := a.base().Set.Calibration.Verdicts
+	plans := make([]*graph.Plan, len(a.plans))
+	f.Plans = func(j int) *graph.Plan {
+		if plans[j] == nil {
+			plans[j] = w.Plan(a.request(j).Record, was)
+		}
+		return plans[j]
+	}
+	f.Factor = func(j int, p *graph.Plan, values []int64) {
+		q := a.request(j)
+		for k := range p.Steps {
+			st := &p.Steps[k]
+			if st.Leave || k >= len(a.plans[j].Steps) {
+				continue
+			}
+			now := &a.plans[j].Steps[k]
+			if st.NS == now.NS || st.Half != now.Half || !slices.Contains(r.Slots, a.Relative(q, q.Calls[st.Call()].Slot)) {
+				continue
+			}
+			// What it waited for has gone: it begins when it used to.
+			if b := a.parts[summary.Baseline][a.key(q, st)]; b != nil {
+				values[k] = int64(b.at(a.tie(j, k)))
+			}
+		}
+	}
+	return f
+}
+
+// durations is how long the calls of a slot took on one side.
+func (a *Asking) durations(side int, slot graph.SlotID) *part {
+	p := &part{}
+	for _, q := range a.Sides[side].Counted {
+		for i := range q.Calls {
+			if a.Relative(q, q.Calls[i].Slot) == slot {
+				p.ns = append(p.ns, q.Calls[i].Outer().Duration())
+				p.w = append(p.w, float64(q.Weight)/graph.OneRequest)
+			}
+		}
+	}
+	return p
+}

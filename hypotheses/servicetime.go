@@ -1,0 +1,174 @@
+package hypotheses
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/queuewait"
+	"github.com/tailscope/tailscope/summary"
+)
+
+var serviceTime = Cause{
+	Doc: Doc{
+		Kind:     "service-time",
+		Title:    "an operation's own work takes longer",
+		Claim:    "The time that an operation spends itself, with nothing below it running, grew.",
+		Supports: "Its span's own stretches are longer at every load, also when it is alone; putting them back takes the rise away; queues in front of it grew because it holds their places longer.",
+		Refutes:  "Its own stretches have the baseline's distribution, or grew only while many others ran beside it (contention), or on one instance (instance).",
+		Mimics:   "client-wait and server-queue show outside the span; contention rises with the peers inside; a call without a server half hides network and the client's pool: said, not guessed.",
+		Emit:     "a profile of the operation, or spans for its parts.",
+	},
+	find: func(a *Asking) []Finding {
+		var out []Finding
+		for _, slot := range a.nodes() {
+			if f, ok := a.serviceFinding(slot); ok {
+				out = append(out, f)
+			}
+		}
+		return out
+	},
+}
+
+// nodes is the slots of the endpoint that do work of their own on both sides.
+func (a *Asking) nodes() []graph.SlotID {
+	var out []graph.SlotID
+	for slot := range a.slots[summary.Current] {
+		if len(a.slots[summary.Baseline][slot]) > 0 {
+			out = append(out, slot)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// ownPart reports whether a step of a request is own time of slot's work: the
+// rest of its half, or the lead to one of its calls. A call without a server
+// half is its peer's work.
+func (a *Asking) ownPart(q *summary.Request, s *graph.Step, slot graph.SlotID) bool {
+	c := &q.Calls[s.Call()]
+	if s.Leave {
+		return s.Client() == !c.Work.Seen() && a.Relative(q, c.Slot) == slot
+	}
+	if s.Call() == 0 || s.Client() != c.Client.Seen() {
+		return false // the entry's own start, or the way to a server half
+	}
+	p := &q.Calls[c.Parent]
+	if p.Paired() && c.Flags&graph.OnClient != 0 {
+		return false
+	}
+	return a.Relative(q, p.Slot) == slot
+}
+
+func (a *Asking) serviceFinding(slot graph.SlotID) (Finding, bool) {
+	caller, peer, op := a.names(slot)
+	s := a.slot(slot)
+	f := Finding{Kind: "service-time", Service: a.Reading.Dict.String(s.Shown().Service), Operation: op}
+	uninstrumented := s.Callee.Service == 0
+	if uninstrumented {
+		f.Service, f.Peer = caller, peer
+	}
+	owners := a.cur().Set.Calibration.Owners
+	own := func(j int, p *graph.Plan, values []int64) {
+		q := a.request(j)
+		for k := range p.Steps {
+			st := &p.Steps[k]
+			if !a.ownPart(q, st, slot) {
+				continue
+			}
+			c := &q.Calls[st.Call()]
+			if !st.Leave {
+				if c.Flags&(graph.Retry|graph.Hedge) != 0 {
+					continue // backoff and hedge delay are the attempts'
+				}
+				if v := owners.Of(c, queuewait.Lead); v.Claimed() {
+					continue // a queue's
+				}
+			}
+			values[k] += a.back(a.key(q, st), st.NS, a.tie(j, k)) - st.NS
+		}
+	}
+	factors := []Factor{own}
+	var filled []*queue
+	for _, b := range a.queues() {
+		if b.hold <= 0.02 || !a.behind(b, slot) {
+			continue
+		}
+		filled = append(filled, b)
+		factors = append(factors, a.waitBack(b, b.hold))
+	}
+	f.Factor = func(j int, p *graph.Plan, values []int64) {
+		for _, g := range factors {
+			g(j, p, values)
+		}
+	}
+	was, is := a.own(summary.Baseline, slot), a.own(summary.Current, slot)
+	f.Claim = fmt.Sprintf("%s of %s itself takes longer", op, f.Service)
+	if uninstrumented {
+		f.Claim = fmt.Sprintf("%s takes longer behind the client span of %s", op, caller)
+		f.Warnings = append(f.Warnings, "the callee has no span of its own: its work, the network and any wait inside the client library are one number")
+	}
+	f.Evidence = append(f.Evidence,
+		numbers("spans", len(is.ns), "ms", was.mean()/1e6, is.mean()/1e6, "mean own time of "+op+" per request"),
+		numbers("spans", len(is.ns), "ms", was.at(0.99)/1e6, is.at(0.99)/1e6, "p99 of it"),
+	)
+	for _, b := range filled {
+		why := fmt.Sprintf("longer holds explain %.0f %% of the wait before %s", 100*b.hold, op)
+		if b.byRule {
+			why = fmt.Sprintf("calls hold %s where it was %s, and arrivals did not rise: the wait before %s is a consequence", msText(b.v.Sides[1].Hold), msText(b.v.Sides[0].Hold), op)
+		}
+		f.Evidence = append(f.Evidence, says("spans", b.calls, "%s", why))
+	}
+	f.Check = Check{
+		Question: fmt.Sprintf("is the own time of %s longer also when few requests are in it?", op),
+		Rival:    "contention: it is longer only while others run beside it",
+		IfThis:   "yes, at every load",
+		IfRival:  "no: alone it is as fast as before",
+		Query:    fmt.Sprintf("take a profile of %s %s at the baseline's and at the current version, and compare the stretch", f.Service, op),
+	}
+	if f.Service != "" && is.mean() > 0 {
+		low0, low1 := was.at(0.1), is.at(0.1)
+		f.Check.Ran = true
+		f.Check.Query = ""
+		f.Check.Outcome = fmt.Sprintf("the fastest tenth took up to %s where it was %s", msText(low1), msText(low0))
+	}
+	return f, true
+}
+
+// behind reports whether slot's work is what the calls of a queue hold their
+// place for: it is the callee, or below it.
+func (a *Asking) behind(b *queue, slot graph.SlotID) bool {
+	for s := slot; s != graph.NoSlot; s = a.slot(s).Parent {
+		if slices.Contains(b.slots, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// own is the own time of a node per request, on one side.
+func (a *Asking) own(side int, slot graph.SlotID) *part {
+	p := &part{}
+	s := a.Sides[side]
+	w := graph.Walker{Dict: a.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
+	for j, q := range s.Counted {
+		var plan *graph.Plan
+		if side == summary.Current {
+			plan = a.plans[j]
+		} else {
+			plan = w.Plan(q.Record, nil)
+		}
+		var sum int64
+		n := 0
+		for k := range plan.Steps {
+			if a.ownPart(q, &plan.Steps[k], slot) {
+				sum += plan.Steps[k].NS
+				n++
+			}
+		}
+		if n > 0 {
+			p.ns, p.w = append(p.ns, max(sum, 0)), append(p.w, float64(q.Weight)/graph.OneRequest)
+		}
+	}
+	return p
+}

@@ -1,0 +1,420 @@
+package hypotheses
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/queuewait"
+	"github.com/tailscope/tailscope/stats"
+	"github.com/tailscope/tailscope/summary"
+)
+
+// A queue is the waits of one edge of the endpoint, as they go back.
+type queue struct {
+	v     *queuewait.Verdict
+	slots []graph.SlotID // relative; the most waiting first
+	calls int
+
+	// hold and arrivals are the shares of the wait's change that are not the
+	// queue's own: longer holds, which are the callee's, and more arrivals.
+	hold, arrivals float64
+	byRule         bool // hold by rule, the model being silent
+	maps           map[graph.SlotID]stats.RankMap
+}
+
+// queues is the edges whose waits somebody owns and which the endpoint's calls
+// go through.
+func (a *Asking) queues() []*queue {
+	if a.found != nil {
+		return a.found
+	}
+	by := map[queuewait.EdgeKey]*queue{}
+	total := map[graph.SlotID]float64{}
+	waits := [2]map[graph.SlotID]*part{{}, {}}
+	for i, s := range a.Sides {
+		l := summary.NewLedger(s.Set.Calibration)
+		w := graph.Walker{Dict: a.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
+		for j, q := range s.Counted {
+			var p *graph.Plan
+			if i == summary.Current {
+				p = a.plans[j]
+			} else {
+				p = w.Plan(q.Record, nil)
+			}
+			l.Walker.Walk(q.Record)
+			weight := float64(q.Weight) / graph.OneRequest
+			for k := range p.Steps {
+				x, v := a.waitOf(l, q, &p.Steps[k])
+				if v == nil {
+					continue
+				}
+				slot := a.Relative(q, q.Calls[p.Steps[k].Call()].Slot)
+				if waits[i][slot] == nil {
+					waits[i][slot] = &part{}
+				}
+				waits[i][slot].ns = append(waits[i][slot].ns, x)
+				waits[i][slot].w = append(waits[i][slot].w, weight)
+				if i == summary.Current {
+					b := by[v.Key]
+					if b == nil {
+						b = &queue{v: v, maps: map[graph.SlotID]stats.RankMap{}}
+						by[v.Key] = b
+					}
+					if !slices.Contains(b.slots, slot) {
+						b.slots = append(b.slots, slot)
+					}
+					total[slot] += float64(x) * weight
+					b.calls++
+				}
+			}
+		}
+	}
+	a.found = []*queue{}
+	for _, b := range by {
+		for _, slot := range b.slots {
+			b.maps[slot] = rankMap(waits[summary.Current][slot], waits[summary.Baseline][slot])
+		}
+		slices.SortFunc(b.slots, func(x, y graph.SlotID) int { return cmp.Or(cmp.Compare(total[y], total[x]), cmp.Compare(x, y)) })
+		b.shares()
+		a.found = append(a.found, b)
+	}
+	slices.SortFunc(a.found, func(x, y *queue) int {
+		return cmp.Or(cmp.Compare(x.v.Key.Caller, y.v.Key.Caller), cmp.Compare(x.v.Key.Target, y.v.Key.Target), cmp.Compare(x.v.Key.Site, y.v.Key.Site))
+	})
+	return a.found
+}
+
+const (
+	// holdRose and arrivalsStood: where no model runs, holds that rose by this
+	// and arrivals that rose by less put the callee first.
+	holdRose      = 0.15
+	arrivalsStood = 0.10
+)
+
+// shares says whose the wait's change is.
+func (b *queue) shares() {
+	if b.v.Model.OK {
+		b.hold, b.arrivals = b.v.Model.HoldShare(), b.v.Model.ArrivalShare()
+		return
+	}
+	was, is := b.v.Sides[0], b.v.Sides[1]
+	if was == nil || was.N < 20 || is.N < 20 || was.Hold <= 0 {
+		return
+	}
+	if is.Hold >= (1+holdRose)*was.Hold && is.PerSecond <= (1+arrivalsStood)*was.PerSecond && is.Wait > was.Wait {
+		b.hold, b.byRule = 1, true
+	}
+}
+
+// waitOf is the likely wait in a step, and who owns it; nil where nobody does.
+func (a *Asking) waitOf(l *summary.Ledger, q *summary.Request, s *graph.Step) (int64, *queuewait.Verdict) {
+	if s.Leave || s.Call() == 0 {
+		return 0, nil
+	}
+	c := &q.Calls[s.Call()]
+	owners := l.Calibration.Owners
+	if s.Client() {
+		if v := owners.Of(c, queuewait.Lead); v.Claimed() {
+			floor, _ := owners.Leads.Of(c.Slot)
+			return max(0, s.NS-floor.NS), v
+		}
+		return 0, nil
+	}
+	if !c.Paired() {
+		return 0, nil
+	}
+	if v := owners.Of(c, queuewait.Between); v.Claimed() || v != nil && v.Owner == queuewait.NoOwner {
+		wait, _, _ := l.Gap(q.Record, s.Call())
+		return min(wait, s.NS), v
+	}
+	return 0, nil
+}
+
+// waitBack puts a share of the waits of a queue back to what they were.
+func (a *Asking) waitBack(b *queue, share float64) Factor {
+	l := summary.NewLedger(a.cur().Set.Calibration)
+	return func(j int, p *graph.Plan, values []int64) {
+		q := a.request(j)
+		walked := false
+		for k := range p.Steps {
+			s := &p.Steps[k]
+			if s.Leave || s.Call() == 0 || s.Client() != (b.v.Key.Site == queuewait.Lead) {
+				continue
+			}
+			if a.cur().Set.Calibration.Owners.Of(&q.Calls[s.Call()], b.v.Key.Site) != b.v {
+				continue
+			}
+			if !walked {
+				l.Walker.Walk(q.Record)
+				walked = true
+			}
+			x, v := a.waitOf(l, q, s)
+			if v == nil || x == 0 {
+				continue
+			}
+			slot := a.Relative(q, q.Calls[s.Call()].Slot)
+			m, ok := b.maps[slot]
+			if !ok {
+				continue
+			}
+			values[k] -= int64(share * float64(x-m.At(x, a.tie(j, k))))
+		}
+	}
+}
+
+// held reports whether a step lies in the hold of a queue's calls: in the server
+// half or below it, or in the client half where there is none.
+func (b *queue) slot() graph.SlotID { return b.slots[0] }
+
+var clientWait = Cause{
+	Doc: Doc{
+		Kind:     "client-wait",
+		Title:    "waiting for a place in the caller's own pool",
+		Claim:    "Calls wait inside the caller for a connection or slot of its own; the callee is as fast as before.",
+		Supports: "The time between the client span and the server span, or before the client span, grew while the callee's own time did not; waits end the moment another call of the same caller instance ends; a constant number of calls is in flight while others wait; the pool's own metrics show it full.",
+		Refutes:  "The pool has idle connections while calls wait, its wait-time metric is small, or waits end when calls of other callers end.",
+		Mimics:   "server-queue looks the same in the gap and differs in who lets go; service-time of the callee fills the caller's pool and shows as longer holds; network moves the way back too.",
+		Emit:     "db.client.connection.pending_requests, .wait_time, .count and .max (or the pool's own names) of each instance.",
+	},
+	find: func(a *Asking) []Finding { return a.waiting(queuewait.ClientWait) },
+}
+
+var serverQueue = Cause{
+	Doc: Doc{
+		Kind:     "server-queue",
+		Title:    "waiting for a place at the callee",
+		Claim:    "Requests wait at the callee before its span begins: for a thread, a worker or admission.",
+		Supports: "The gap before the server span grew; waits end the moment another request at the same server instance ends, whoever sent it; a constant number is in service while others wait; the executor's metrics show it full.",
+		Refutes:  "The executor has idle threads while requests wait, or waits end only with calls of the same caller.",
+		Mimics:   "client-wait differs in who lets go; load is the same queue with more arrivals; service-time of the callee holds its threads longer.",
+		Emit:     "the executor's active, queued and max per instance, or a span from acceptance to start.",
+	},
+	find: func(a *Asking) []Finding { return a.waiting(queuewait.ServerQueue) },
+}
+
+var pause = Cause{
+	Doc: Doc{
+		Kind:     "pause",
+		Title:    "an instance that stood still",
+		Claim:    "An instance did nothing for a while (garbage collection, a stopped event loop, a throttled CPU), and what was in flight waited.",
+		Supports: "Only the way back from the callee became longer, or several calls of one instance start at once after a silence in which work was in flight and nothing was released.",
+		Refutes:  "Other calls of the instance made progress meanwhile.",
+		Mimics:   "client-wait and server-queue end with a release; network moves both ways and the least time too.",
+		Emit:     "GC pause, event-loop lag and CPU throttling metrics of each instance.",
+	},
+	find: func(a *Asking) []Finding { return a.waiting(queuewait.Pause) },
+}
+
+// waiting finds the queues of an owner whose waits changed.
+func (a *Asking) waiting(owner queuewait.Owner) []Finding {
+	var out []Finding
+	for _, b := range a.queues() {
+		if b.v.Owner != owner {
+			continue
+		}
+		rest := 1 - b.hold - b.arrivals
+		if rest < 0.02 {
+			continue
+		}
+		f := a.waitFinding(b, string(owner))
+		f.Factor = a.waitBack(b, rest)
+		if b.hold > maxHold {
+			target, caller := a.Reading.Dict.String(b.v.Key.Target), a.Reading.Dict.String(b.v.Key.Caller)
+			f.Below = func(o *Finding) bool {
+				return o.Kind == "service-time" && (o.Service == target || o.Service == caller && o.Peer == target)
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// maxHold is the share of a wait's change that longer holds may explain before
+// the wait goes below its callee.
+const maxHold = 0.4
+
+func (a *Asking) waitFinding(b *queue, kind string) Finding {
+	caller, peer, op := a.names(b.slot())
+	was, is := b.v.Sides[0], b.v.Sides[1]
+	f := Finding{Kind: kind, Service: caller, Peer: peer, Operation: op}
+	resource := ""
+	if b.v.Resource != "" {
+		resource = " " + b.v.Resource
+	}
+	limit := func(s *queuewait.Side) string {
+		if s.Limit == 0 {
+			return "unknown"
+		}
+		return fmt.Sprint(s.Limit)
+	}
+	where := fmt.Sprintf("a connection of the pool%s in %s", resource, caller)
+	rival := "server-queue: a queue at " + peer
+	if kind == "server-queue" {
+		f.Service, f.Peer = peer, ""
+		where = fmt.Sprintf("a place in the executor%s of %s", resource, peer)
+		rival = "client-wait: a pool of " + caller
+	}
+	if kind == "pause" {
+		f.Service, f.Peer, f.Operation = caller, "", ""
+		where = caller + " to go on"
+		rival = "network: the way between the hosts"
+	}
+	f.Claim = fmt.Sprintf("calls of %s wait for %s, %s on average where it was %s", op, where, msText(is.Wait), msText(was.Wait))
+	f.Evidence = append(f.Evidence,
+		numbers("spans", is.N, "ms", was.Wait/1e6, is.Wait/1e6, "mean wait before "+op+" beyond the usual"),
+		numbers("spans", is.N, "ms", was.Hold/1e6, is.Hold/1e6, "mean time of "+op+" once it is served"),
+	)
+	for _, t := range b.v.Tests {
+		if t.Statement == "" {
+			continue
+		}
+		src := "spans"
+		if t.Name == "metrics" {
+			src = "metrics"
+		}
+		e := says(src, is.N, "%s: %s", t.Name, t.Statement)
+		if t.Says == b.v.Owner {
+			f.Evidence = append(f.Evidence, e)
+		} else if t.Says != "" {
+			f.Against = append(f.Against, e)
+		}
+	}
+	if was.Limit > 0 || is.Limit > 0 {
+		f.Evidence = append(f.Evidence, numbers("spans", is.N, "calls", num(was.Limit), num(is.Limit), "looks like a limit of "+limit(is)+" in service at once"))
+	}
+	if m := b.v.Model; m.OK {
+		f.Evidence = append(f.Evidence, says("spans", is.N, "the queue run again gives the waits observed (%s for %s); of the change of %s, %s come from the limit, %s from longer holds, %s from arrivals",
+			msText(m.Reproduced[1]), msText(m.Observed[1]), msText(m.Change), msText(m.Size), msText(m.Holds), msText(m.Arrivals)))
+	} else if m.Why != "" {
+		f.Against = append(f.Against, says("spans", 0, "the wait's change could not be split by a model of the queue: %s", m.Why))
+	}
+	f.Check = Check{
+		Question: fmt.Sprintf("while calls wait, is %s full, and is %s itself as fast as before?", where, peer),
+		Rival:    rival,
+		IfThis:   fmt.Sprintf("used = max and pending > 0 while %s stands; a larger pool makes the gap go", op),
+		IfRival:  "idle places in the pool while calls wait; the wait ends with calls of other callers",
+		Query:    fmt.Sprintf(`max by (service_instance_id) (db_client_connection_pending_requests{service_name=%q})`, caller),
+	}
+	if kind == "server-queue" {
+		f.Check.IfThis = "active = max and queued > 0 at the callee; waits end with requests of any caller"
+		f.Check.IfRival = "idle threads at the callee while calls wait; waits end with the caller's own calls"
+		f.Check.Query = fmt.Sprintf(`max by (service_instance_id) (executor_queued_tasks{service_name=%q})`, peer)
+	}
+	for _, t := range b.v.Tests {
+		if t.Decided && t.Says == b.v.Owner {
+			f.Check.Ran, f.Check.Outcome, f.Check.Query = true, t.Name+": "+t.Statement, ""
+		}
+	}
+	return f
+}
+
+func num(n int) float64 {
+	if n == 0 {
+		return math.NaN()
+	}
+	return float64(n)
+}
+
+func msText(ns float64) string { return fmt.Sprintf("%.3g ms", ns/1e6) }
+
+var load = Cause{
+	Doc: Doc{
+		Kind:     "load",
+		Title:    "more, or burstier, arrivals at a queue",
+		Claim:    "The same queue with the same limit and the same holds has more to do: more calls, or calls in bursts.",
+		Supports: "The queue run again with the baseline's arrivals waits as the baseline did; arrivals per second, or their peaks, rose.",
+		Refutes:  "Arrivals and their peaks are as before, or holds or the limit changed instead.",
+		Mimics:   "client-wait and server-queue change the limit; service-time changes the holds; retries, call-count and mix-shift are where the arrivals come from.",
+		Emit:     "unsampled request counters per instance and second.",
+	},
+	find: func(a *Asking) []Finding {
+		var out []Finding
+		for _, b := range a.queues() {
+			if !b.v.Claimed() || b.arrivals < 0.05 {
+				continue
+			}
+			f := a.waitFinding(b, "load")
+			caller, peer, op := a.names(b.slot())
+			f.Service, f.Peer, f.Operation = caller, "", op
+			if b.v.Owner == queuewait.ServerQueue {
+				f.Service = peer
+			}
+			was, is := b.v.Sides[0], b.v.Sides[1]
+			f.Claim = fmt.Sprintf("%s gets %.3g calls a second where it was %.3g, or gets them in bursts, and they queue", op, is.PerSecond, was.PerSecond)
+			f.Evidence = append([]Evidence{numbers("spans", is.N, "1/s", was.PerSecond, is.PerSecond, "calls of "+op)}, f.Evidence...)
+			f.Check = Check{
+				Question: "does the queue wait as before with the baseline's arrivals, its holds and its limit as they are now?",
+				Rival:    string(b.v.Owner) + ": the limit shrank",
+				IfThis:   "yes: the waits go with the arrivals",
+				IfRival:  "no: they stay",
+				Ran:      true,
+				Outcome:  fmt.Sprintf("of a change of %s, %s go with the arrivals and %s with the limit", msText(b.v.Model.Change), msText(b.v.Model.Arrivals), msText(b.v.Model.Size)),
+			}
+			f.Factor = a.waitBack(b, b.arrivals)
+			out = append(out, f)
+		}
+		return out
+	},
+}
+
+var network = Cause{
+	Doc: Doc{
+		Kind:     "network",
+		Title:    "the way between caller and callee",
+		Claim:    "The time between client and server span grew for every call, on the way there and on the way back.",
+		Supports: "The least gap of the edge rose, not only its mean; both ways moved where clock bounds let them be told apart.",
+		Refutes:  "The fastest calls are as fast as before, or only the way there moved.",
+		Mimics:   "queues leave the fastest calls alone; pause moves the way back alone.",
+		Emit:     "TCP retransmits and round-trip times between the two hosts.",
+	},
+	find: func(a *Asking) []Finding {
+		var out []Finding
+		done := map[queuewait.EdgeKey]bool{}
+		for j, p := range a.plans {
+			q := a.request(j)
+			for k := range p.Steps {
+				s := &p.Steps[k]
+				if s.Leave || s.Client() || !q.Calls[s.Call()].Paired() {
+					continue
+				}
+				v := a.owner(q, s.Call(), queuewait.Between)
+				if v == nil || v.Owner != queuewait.Network || done[v.Key] {
+					continue
+				}
+				done[v.Key] = true
+				out = append(out, a.networkFinding(v, a.Relative(q, q.Calls[s.Call()].Slot)))
+			}
+		}
+		return out
+	},
+}
+
+func (a *Asking) networkFinding(v *queuewait.Verdict, slot graph.SlotID) Finding {
+	caller, peer, op := a.names(slot)
+	was, is := v.Sides[0], v.Sides[1]
+	f := Finding{Kind: "network", Service: caller, Peer: peer, Operation: op,
+		Claim: fmt.Sprintf("the way between %s and %s takes longer for every call", caller, peer)}
+	f.Evidence = append(f.Evidence, numbers("spans", is.N, "ms", was.Gap/1e6, is.Gap/1e6, "mean time from client to server span"))
+	for _, t := range v.Tests {
+		if t.Name == "sides" {
+			f.Evidence = append(f.Evidence, says("spans", is.N, "%s", t.Statement))
+			f.Check.Outcome = t.Statement
+		}
+	}
+	f.Check.Question, f.Check.Rival = "did the fastest calls become slower too, on both ways?", "a queue in the caller or the callee"
+	f.Check.IfThis, f.Check.IfRival, f.Check.Ran = "yes: the least gap moved", "no: the fastest calls find no queue", true
+	f.Factor = func(j int, p *graph.Plan, values []int64) {
+		q := a.request(j)
+		for k := range p.Steps {
+			s := &p.Steps[k]
+			c := &q.Calls[s.Call()]
+			if c.Paired() && a.owner(q, s.Call(), queuewait.Between) == v && s.Client() == s.Leave { // the way there, and the way back
+				values[k] = a.back(a.key(q, s), s.NS, a.tie(j, k))
+			}
+		}
+	}
+	return f
+}

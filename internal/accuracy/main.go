@@ -1,0 +1,100 @@
+// Accuracy measures how often the analysis is right, by simulation, and records the figures in docs/accuracy.md.
+//
+//	go run ./internal/accuracy            every suite
+//	go run ./internal/accuracy SUITE...   some of them
+//	go run ./internal/accuracy -try RUNS SUITE...   with fewer simulations, to standard output only
+//
+// Each suite is one file here: it adds itself to the list, owns one section of the document and states its targets.
+// A test checks that the recorded figures meet them and belong to the present version of what they measure.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+func main() {
+	try := flag.Int("try", 0, "simulate each cell only `runs` times; print and leave the document alone")
+	flag.Parse()
+	debug.SetGCPercent(800) // much short-lived, little kept
+	if err := run(flag.Args(), *try); err != nil {
+		fmt.Fprintln(os.Stderr, "accuracy:", err)
+		os.Exit(1)
+	}
+}
+
+func run(names []string, try int) error {
+	chosen, err := choose(names)
+	if err != nil {
+		return err
+	}
+	root, err := git("rev-parse", "--show-toplevel")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(root, "docs", "accuracy.md")
+	for _, s := range chosen {
+		if try > 0 {
+			s.runs = try
+		}
+		began := time.Now()
+		r := record{suite: s, seed: 1, cells: s.run(1, s.runs), date: began.UTC().Format(time.DateOnly), commit: commit()}
+		r.took = time.Since(began)
+		if try > 0 {
+			fmt.Println(r.section())
+			continue
+		}
+		// Read anew for every suite, which may take minutes, so that two that run at once lose nothing.
+		doc, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(replace(string(doc), s.name, r.section())), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choose finds suites by name; all without names.
+func choose(names []string) ([]suite, error) {
+	if len(names) == 0 {
+		return suites(), nil
+	}
+	var chosen []suite
+	for _, name := range names {
+		found := false
+		for _, s := range suites() {
+			if s.name == name {
+				chosen, found = append(chosen, s), true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("no suite %q; there are %s", name, strings.Join(suiteNames(), ", "))
+		}
+	}
+	return chosen, nil
+}
+
+func git(args ...string) (string, error) {
+	out, err := exec.Command("git", args...).Output()
+	return strings.TrimSpace(string(out)), err
+}
+
+// commit names the code that is measured, with a + where it is not all committed.
+func commit() string {
+	id, err := git("rev-parse", "--short", "HEAD")
+	if err != nil {
+		return "unknown"
+	}
+	if changed, err := git("status", "--porcelain", "--", "*.go"); err != nil || changed != "" {
+		id += "+"
+	}
+	return id
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A record is what a suite measured, as it is written to the document.
+type record struct {
+	suite
+	seed  uint64
+	cells []cell
+
+	date, commit string
+	took         time.Duration
+}
+
+func begin(suite string) string { return "<!-- begin " + suite + " -->" }
+func end(suite string) string   { return "<!-- end " + suite + " -->" }
+
+// section is the suite's part of the document, with its markers.
+func (r record) section() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n## %s\n\n%s\n\n", begin(r.name), r.name, strings.TrimSpace(r.about))
+	fmt.Fprintf(&b, "version %d, seed %d, %s, commit %s, `go run ./internal/accuracy %s`, %d s\n\n",
+		r.version, r.seed, r.date, r.commit, r.name, int(r.took.Seconds()))
+	b.WriteString("| cell | share | s.e. | runs | target | |\n|---|---:|---:|---:|---|---|\n")
+	var notes []string
+	for _, c := range r.cells {
+		verdict := ""
+		switch {
+		case !c.target.bound():
+		case c.target.met(c.share()):
+			verdict = "met"
+		default:
+			verdict = "missed"
+			if c.missed != "" {
+				notes = append(notes, c.missed)
+				verdict = fmt.Sprintf("missed: note %d", len(notes))
+			}
+		}
+		fmt.Fprintf(&b, "| %s | %.1f %% | %.1f | %d | %s | %s |\n", c.name, 100*c.share(), 100*c.standardError(), c.runs, c.target, verdict)
+	}
+	for i, note := range notes {
+		fmt.Fprintf(&b, "\nNote %d: %s\n", i+1, note)
+	}
+	b.WriteString(end(r.name))
+	return b.String()
+}
+
+func (t target) String() string {
+	percent := func(p float64) string { return strconv.FormatFloat(100*p, 'f', -1, 64) + " %" }
+	switch {
+	case !t.bound():
+		return ""
+	case t.least == 0:
+		return "at most " + percent(t.most)
+	case t.most == 1:
+		return "at least " + percent(t.least)
+	}
+	return strconv.FormatFloat(100*t.least, 'f', -1, 64) + " … " + percent(t.most)
+}
+
+// replace puts a section in the place of the suite's present one, or at the end of the document.
+func replace(doc, suite, section string) string {
+	from, to := strings.Index(doc, begin(suite)), strings.Index(doc, end(suite))
+	if from < 0 || to < from {
+		return strings.TrimRight(doc, "\n") + "\n\n" + section + "\n"
+	}
+	return doc[:from] + section + doc[to+len(end(suite)):]
+}
+
+var (
+	versionLine = regexp.MustCompile(`(?m)^version (\d+), `)
+	cellRow     = regexp.MustCompile(`(?m)^\| (.+?) \| ([0-9.]+) % \| [0-9.]+ \| (\d+) \| (.*?) \| (.*?) ?\|$`)
+)
+
+// A recorded cell is one row of the document.
+type recorded struct {
+	name, verdict, target string
+	percent               float64
+	runs                  int
+}
+
+// read gives the version and the rows of a suite's section; ok is false if there is none.
+func read(doc, suite string) (version int, rows []recorded, ok bool) {
+	from, to := strings.Index(doc, begin(suite)), strings.Index(doc, end(suite))
+	if from < 0 || to < from {
+		return 0, nil, false
+	}
+	section := doc[from:to]
+	m := versionLine.FindStringSubmatch(section)
+	if m == nil {
+		return 0, nil, false
+	}
+	version, _ = strconv.Atoi(m[1])
+	for _, m := range cellRow.FindAllStringSubmatch(section, -1) {
+		percent, _ := strconv.ParseFloat(m[2], 64)
+		runs, _ := strconv.Atoi(m[3])
+		rows = append(rows, recorded{m[1], strings.TrimSpace(m[5]), strings.TrimSpace(m[4]), percent, runs})
+	}
+	return version, rows, true
+}

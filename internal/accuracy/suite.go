@@ -1,0 +1,67 @@
+package main
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// A suite measures one thing in several cells.
+type suite struct {
+	name    string
+	about   string // what is simulated and what the figures are, in Markdown
+	version int    // of what is measured; recorded figures of another version are stale
+	runs    int    // simulations of each cell
+	run     func(seed uint64, runs int) []cell
+}
+
+// A cell is one measured share.
+type cell struct {
+	name   string
+	hits   int
+	runs   int
+	target target
+
+	// missed says what stops a cell that does not meet its target. A cell without it has to.
+	missed string
+}
+
+func (c cell) share() float64 { return float64(c.hits) / float64(c.runs) }
+
+// standardError is that of a share, never that of 0 or 1, which would be nothing: as if half a run had gone the
+// other way.
+func (c cell) standardError() float64 {
+	n := float64(c.runs)
+	p := min(max(c.share(), 0.5/n), 1-0.5/n)
+	return math.Sqrt(p * (1 - p) / n)
+}
+
+// A target bounds a share. The zero target bounds nothing.
+type target struct{ least, most float64 }
+
+func atLeast(p float64) target           { return target{p, 1} }
+func atMost(p float64) target            { return target{0, p} }
+func between(least, most float64) target { return target{least, most} }
+
+func (t target) bound() bool            { return t != target{} }
+func (t target) met(share float64) bool { return !t.bound() || share >= t.least && share <= t.most }
+
+var added []suite
+
+// add is called by the init function of each suite's file.
+func add(s suite) { added = append(added, s) }
+
+// suites are ordered by name.
+func suites() []suite {
+	sorted := slices.Clone(added)
+	slices.SortFunc(sorted, func(a, b suite) int { return cmp.Compare(a.name, b.name) })
+	return sorted
+}
+
+func suiteNames() []string {
+	var names []string
+	for _, s := range suites() {
+		names = append(names, s.name)
+	}
+	return names
+}

@@ -1,0 +1,147 @@
+package queuewait
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/stats"
+)
+
+// A Model splits the change of a mean wait over its drivers, by running the
+// queue again with each of them as it was.
+type Model struct {
+	// OK is whether the runs reproduce what was observed, within maxMisfit; Why
+	// says why not.
+	OK  bool
+	Why string
+
+	Observed, Reproduced [2]float64 // mean wait, ns
+
+	// Change = Arrivals + Holds + Size + Residual, in ns of mean wait.
+	Change, Arrivals, Holds, Size, Residual float64
+}
+
+// maxMisfit is how far a run's mean wait may be from the observed one.
+const maxMisfit = 0.20
+
+// HoldShare is the share of the change that longer holds explain; zero where
+// the model cannot tell or the wait did not grow.
+func (m *Model) HoldShare() float64 { return m.share(m.Holds) }
+
+// ArrivalShare is the share that more or burstier arrivals explain.
+func (m *Model) ArrivalShare() float64 { return m.share(m.Arrivals) }
+
+func (m *Model) share(part float64) float64 {
+	if !m.OK || m.Change <= 0 {
+		return 0
+	}
+	return min(max(part/m.Change, 0), 1)
+}
+
+// model runs the queue of a claimed edge.
+func (a *asker) model() {
+	m := &a.v.Model
+	m.Why = "there is one data set"
+	if a.sets[0] == nil {
+		return
+	}
+	if !a.v.Claimed() || a.v.Owner == Pause {
+		m.Why = "no queue owns the wait"
+		return
+	}
+	if a.sets[0].Sampled || a.sets[1].Sampled {
+		m.Why = "not all requests were kept: arrivals are not known"
+		return
+	}
+	k0, k1 := a.v.Sides[0].Limit, a.v.Sides[1].Limit
+	if k0 == 0 || k1 == 0 {
+		m.Why = "no limit shows and no metric gives one"
+		return
+	}
+	base, cur := a.stations(0), a.stations(1)
+	m.Observed = [2]float64{observed(base), observed(cur)}
+	m.Reproduced = [2]float64{meanWait(base, k0, a.v.WakeUp), meanWait(cur, k1, a.v.WakeUp)}
+	scale := max(m.Observed[0], m.Observed[1])
+	for i := range m.Observed {
+		if math.Abs(m.Reproduced[i]-m.Observed[i]) > max(maxMisfit*m.Observed[i], 0.1*scale) {
+			m.Why = fmt.Sprintf("a queue with a limit of %d waits %s on average where %s were observed", [2]int{k0, k1}[i], ms(m.Reproduced[i]), ms(m.Observed[i]))
+			return
+		}
+	}
+	curHolds, baseHolds := withHolds(cur, base), withHolds(base, cur)
+	// A driver in the set is as it is now, else as it was.
+	parts := stats.Shapley(3, func(set uint) float64 {
+		stations := base
+		switch {
+		case set&1 != 0 && set&2 != 0:
+			stations = cur
+		case set&1 != 0:
+			stations = curHolds
+		case set&2 != 0:
+			stations = baseHolds
+		}
+		k := k0
+		if set&4 != 0 {
+			k = k1
+		}
+		return meanWait(stations, k, a.v.WakeUp)
+	})
+	m.OK, m.Why = true, ""
+	m.Change = m.Observed[1] - m.Observed[0]
+	m.Arrivals, m.Holds, m.Size = parts[0], parts[1], parts[2]
+	m.Residual = m.Change - parts[0] - parts[1] - parts[2]
+}
+
+func observed(stations []Station) float64 {
+	var sum float64
+	n := 0
+	for _, s := range stations {
+		sum += s.Observed * float64(len(s.Arrivals))
+		n += len(s.Arrivals)
+	}
+	if n == 0 {
+		return 0
+	}
+	return sum / float64(n)
+}
+
+// stations is the calls of the queue's owner, per instance.
+func (a *asker) stations(side int) []Station {
+	type served struct{ at, hold, wait int64 }
+	by := map[graph.ProcID][]served{}
+	keys := []EdgeKey{a.key}
+	if a.v.Owner == ServerQueue {
+		keys = a.toTarget(side)
+	}
+	for _, k := range keys {
+		for i := range a.calls[side][k] {
+			c := &a.calls[side][k][i]
+			if a.v.Owner == ServerQueue {
+				by[c.Callee] = append(by[c.Callee], served{int64(c.GivenThere) - c.Wait, c.Served.Duration(), c.Wait})
+			} else {
+				by[c.Caller] = append(by[c.Caller], served{int64(c.Given) - c.Wait, max(0, int64(c.Done-c.Given)), c.Wait})
+			}
+		}
+	}
+	procs := make([]graph.ProcID, 0, len(by))
+	for p := range by {
+		procs = append(procs, p)
+	}
+	slices.Sort(procs)
+	var out []Station
+	for _, p := range procs {
+		list := by[p]
+		slices.SortFunc(list, func(x, y served) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.hold, y.hold)) })
+		var s Station
+		for _, x := range list {
+			s.Arrivals, s.Holds = append(s.Arrivals, x.at), append(s.Holds, x.hold)
+			s.Observed += float64(x.wait)
+		}
+		s.Observed /= float64(len(list))
+		out = append(out, s)
+	}
+	return out
+}

@@ -1,0 +1,545 @@
+package queuewait
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/metric"
+	"github.com/tailscope/tailscope/trace"
+)
+
+// An Owner says whose queue a wait was in.
+type Owner string
+
+const (
+	NoOwner     Owner = "untraced" // no test spoke
+	ClientWait  Owner = "client-wait"
+	ServerQueue Owner = "server-queue"
+	Network     Owner = "network"
+	Pause       Owner = "pause"
+	Own         Owner = "service-time" // the caller's own time, at a Lead that no test claims
+)
+
+// A Test is one question of whose queue it was, with its answer.
+type Test struct {
+	Name      string // explicit, sides, hand-over, metrics, in-flight
+	Says      Owner  // "" for silent
+	Decided   bool   // the first that spoke
+	Statement string
+}
+
+// A Side is what one set says of an edge.
+type Side struct {
+	N         int
+	Wait      float64 // mean likely wait, ns
+	Gap       float64 // mean of the whole gap, ns
+	Hold      float64 // mean time in service, ns
+	PerSecond float64 // calls per second
+	Limit     int     // calls in service at once; 0: unknown
+	FromPool  bool    // the limit is a metric's
+	Pool      *metric.PoolView
+	Plateau   Plateau
+}
+
+// A Verdict is whose queue the waits of an edge are in, and why they changed.
+type Verdict struct {
+	Key   EdgeKey
+	Owner Owner
+	Tests []Test
+
+	// Resource is the pool's or executor's name, if a metric gives it.
+	Resource string
+
+	Sides [2]*Side // baseline, nil of a single data set, and current
+	Model Model
+
+	// WakeUp is how long after a release the next call starts, in ns.
+	WakeUp int64
+}
+
+// Claimed reports whether the excess of the edge's gaps is a wait in a queue.
+func (v *Verdict) Claimed() bool {
+	return v != nil && (v.Owner == ClientWait || v.Owner == ServerQueue || v.Owner == Pause)
+}
+
+// Owners is the verdicts of all edges. It is read-only.
+type Owners struct {
+	dict  *graph.Dict
+	edges map[EdgeKey]*Verdict
+	Leads *Floors
+}
+
+// Of is the verdict on the edge of a call, nil if it has none.
+func (o *Owners) Of(c *graph.Call, site Site) *Verdict {
+	if o == nil || !c.Client.Seen() {
+		return nil
+	}
+	return o.edges[key(o.dict, c, site)]
+}
+
+// All is all verdicts, by caller, target and site.
+func (o *Owners) All() []*Verdict {
+	if o == nil {
+		return nil
+	}
+	var all []*Verdict
+	for _, v := range o.edges {
+		all = append(all, v)
+	}
+	slices.SortFunc(all, func(a, b *Verdict) int {
+		return cmp.Or(cmp.Compare(a.Key.Caller, b.Key.Caller), cmp.Compare(a.Key.Target, b.Key.Target), cmp.Compare(a.Key.Site, b.Key.Site))
+	})
+	return all
+}
+
+// NewOwners asks of every edge whose queue its waits are in. sets holds the
+// baseline, nil of a single data set, and the current set.
+func NewOwners(sets [2]*Data, floors *Floors) *Owners {
+	var present []*Data
+	for _, d := range sets {
+		if d != nil {
+			present = append(present, d)
+		}
+	}
+	o := &Owners{dict: present[0].Dict, edges: map[EdgeKey]*Verdict{}, Leads: LeadFloors(present...)}
+	var calls [2]map[EdgeKey][]Call
+	for i, d := range sets {
+		if d != nil {
+			calls[i] = d.edges(floors, o.Leads)
+			for k := range calls[i] {
+				o.edges[k] = nil
+			}
+		}
+	}
+	for k := range o.edges {
+		a := asker{o: o, sets: sets, calls: calls, key: k}
+		o.edges[k] = a.verdict()
+	}
+	return o
+}
+
+// asker asks about one edge.
+type asker struct {
+	o     *Owners
+	sets  [2]*Data
+	calls [2]map[EdgeKey][]Call
+	key   EdgeKey
+	v     *Verdict
+}
+
+func (a *asker) verdict() *Verdict {
+	a.v = &Verdict{Key: a.key, Owner: NoOwner}
+	if a.key.Site == Lead {
+		a.v.Owner = Own
+	}
+	most, worst := 0.0, 1
+	for i, d := range a.sets {
+		if d == nil {
+			continue
+		}
+		s := a.side(i)
+		a.v.Sides[i] = s
+		if total := s.Wait * float64(s.N); total > most {
+			most, worst = total, i
+		}
+	}
+	if most == 0 {
+		return a.v
+	}
+	a.sides()
+	a.handOver(worst)
+	a.metrics(worst)
+	a.inFlight(worst)
+	for i := range a.v.Tests {
+		if t := &a.v.Tests[i]; t.Says != "" {
+			t.Decided = true
+			a.v.Owner = t.Says
+			break
+		}
+	}
+	a.limits()
+	a.model()
+	return a.v
+}
+
+func (a *asker) name(id trace.StringID) string { return a.o.dict.String(id) }
+
+func (a *asker) say(name string, says Owner, format string, args ...any) {
+	a.v.Tests = append(a.v.Tests, Test{Name: name, Says: says, Statement: fmt.Sprintf(format, args...)})
+}
+
+func (a *asker) side(i int) *Side {
+	calls := a.calls[i][a.key]
+	s := &Side{N: len(calls)}
+	if len(calls) == 0 {
+		return s
+	}
+	first, last := calls[0].Asked, calls[0].Asked
+	for j := range calls {
+		c := &calls[j]
+		s.Wait += float64(c.Wait)
+		s.Gap += float64(c.Given - c.Asked)
+		s.Hold += float64(max(0, c.Done-c.Given))
+		first, last = min(first, c.Asked), max(last, c.Asked)
+	}
+	n := float64(len(calls))
+	s.Wait, s.Gap, s.Hold = s.Wait/n, s.Gap/n, s.Hold/n
+	if last > first {
+		s.PerSecond = n / (float64(last-first) / 1e9)
+	}
+	s.Pool = a.pool(i, ConnectionKind)
+	return s
+}
+
+// sides asks whether the way there and the way back both moved.
+func (a *asker) sides() {
+	b, c := a.v.Sides[0], a.v.Sides[1]
+	if a.key.Site != Between || b == nil || b.N < minWaits || c.N < minWaits {
+		return
+	}
+	stat := func(i int) (low, there, back float64, slack int64) {
+		calls := a.calls[i][a.key]
+		gaps := make([]int64, len(calls))
+		var ts, bs []int64
+		for j := range calls {
+			x := &calls[j]
+			t := int64(x.Given-x.Asked) + x.OneWay
+			all := int64(x.Done-x.Asked) - x.Served.Duration()
+			gaps[j] = all
+			ts, bs = append(ts, t), append(bs, all-t)
+			slack = max(slack, x.Slack)
+		}
+		slices.Sort(gaps)
+		slices.Sort(ts)
+		slices.Sort(bs)
+		return float64(gaps[len(gaps)/20]), float64(ts[len(ts)/2]), float64(bs[len(bs)/2]), slack
+	}
+	low0, there0, back0, _ := stat(0)
+	low1, there1, back1, slack := stat(1)
+	moved := func(d, of float64) bool { return d >= 300_000 && d >= 0.25*of }
+	dLow, dThere, dBack := low1-low0, there1-there0, back1-back0
+	switch {
+	case moved(dLow, low0) && dThere > 0.2*(dThere+dBack) && dBack > 0.2*(dThere+dBack) && dLow > 0.4*(dThere+dBack):
+		a.say("sides", Network, "the least time between client and server span rose by %s, on both ways", ms(dLow))
+	case dBack > 1_000_000 && dBack > 3*math.Abs(dThere) && dBack > 2*float64(slack):
+		a.say("sides", Pause, "only the way back became longer, by %s: the caller read its replies late", ms(dBack))
+	default:
+		a.say("sides", "", "there %s → %s, back %s → %s, least %s → %s", ms(there0), ms(there1), ms(back0), ms(back1), ms(low0), ms(low1))
+	}
+}
+
+func ms(ns float64) string { return fmt.Sprintf("%.3g ms", ns/1e6) }
+
+const (
+	minHandOver  = 0.25 // share of waits, beyond chance, that a release must have ended
+	overRival    = 2    // and how much more often than at the rival's
+	sameCaller   = 0.9  // share of releases by the caller's own calls that tells a pool of the caller
+	minPlateaued = 0.6
+)
+
+// handOver asks who let go when waits ended.
+func (a *asker) handOver(side int) {
+	calls := a.calls[side][a.key]
+	client := releases{}
+	for i := range calls {
+		client[calls[i].Caller] = append(client[calls[i].Caller], calls[i].Done)
+	}
+	client.sort()
+	c := handOver(calls, client, func(c *Call) (graph.ProcID, trace.Time) { return c.Caller, c.Given },
+		func(c *Call) trace.Time {
+			if a.key.Site == Lead {
+				return 0
+			}
+			return trace.Time(c.Slack/2) + 100_000
+		})
+	if c.Waits < minWaits {
+		a.say("hand-over", "", "%d calls waited longer than %s: %d are needed", c.Waits, ms(minWait), minWaits)
+		return
+	}
+	if a.key.Site == Lead {
+		says := Owner("")
+		if c.Excess() >= minHandOver {
+			says = ClientWait
+		}
+		a.v.WakeUp = max(0, int64(c.Delay))
+		a.say("hand-over", says, "%.0f %% of %d waits ended within %s after another call of the same process ended; chance gives %.0f %%", 100*c.Share, c.Waits, ms(float64(c.Window)), 100*c.Chance)
+		return
+	}
+	server := releases{}
+	type end struct {
+		at     trace.Time
+		caller graph.ProcID
+	}
+	ends := map[graph.ProcID][]end{}
+	for _, k := range a.toTarget(side) {
+		for i := range a.calls[side][k] {
+			x := &a.calls[side][k][i]
+			server[x.Callee] = append(server[x.Callee], x.Served.End)
+			ends[x.Callee] = append(ends[x.Callee], end{x.Served.End, x.Caller})
+		}
+	}
+	server.sort()
+	s := handOver(calls, server, func(c *Call) (graph.ProcID, trace.Time) { return c.Callee, c.GivenThere }, func(*Call) trace.Time { return 0 })
+
+	// Whose calls were the releases at the server?
+	for _, list := range ends {
+		slices.SortFunc(list, func(x, y end) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.caller, y.caller)) })
+	}
+	perCaller := map[graph.ProcID]float64{}
+	same, asked := 0.0, 0.0
+	for i := range calls {
+		x := &calls[i]
+		perCaller[x.Caller]++
+		if x.Wait < minWait {
+			continue
+		}
+		list := ends[x.Callee]
+		at, _ := slices.BinarySearchFunc(list, x.GivenThere+1, func(e end, t trace.Time) int { return cmp.Compare(e.at, t) })
+		if at == 0 || x.GivenThere-list[at-1].at > s.Window+trace.Time(2*x.OneWay) {
+			continue
+		}
+		asked++
+		if list[at-1].caller == x.Caller {
+			same++
+		}
+	}
+	expected := 0.0
+	for _, n := range perCaller {
+		expected += n / float64(len(calls)) * n / float64(len(calls))
+	}
+	if asked > 0 {
+		same /= asked
+	}
+	statement := fmt.Sprintf("of %d waits %.0f %% ended within %s after a call of the same caller instance ended (chance %.0f %%), %.0f %% within %s after a span of the server instance ended (chance %.0f %%); %.0f %% of those were the caller's own (%.0f %% by its share of calls)",
+		c.Waits, 100*c.Share, ms(float64(c.Window)), 100*c.Chance, 100*s.Share, ms(float64(s.Window)), 100*s.Chance, 100*same, 100*expected)
+	ce, se := c.Excess(), s.Excess()
+	says := Owner("")
+	switch {
+	case ce < minHandOver && se < minHandOver:
+	case asked >= minWaits && expected < 0.7 && same >= sameCaller && ce >= minHandOver:
+		says = ClientWait
+	case asked >= minWaits && expected < 0.7 && same <= expected+0.5*(1-expected) && se >= minHandOver:
+		says = ServerQueue
+	case ce >= overRival*se:
+		says = ClientWait
+	case se >= overRival*ce:
+		says = ServerQueue
+	}
+	switch says {
+	case ClientWait:
+		a.v.WakeUp = max(0, int64(c.Delay))
+	case ServerQueue:
+		a.v.WakeUp = max(0, int64(s.Delay))
+	}
+	a.say("hand-over", says, "%s", statement)
+}
+
+// toTarget is the edges between client and server spans to the same service.
+func (a *asker) toTarget(side int) []EdgeKey {
+	var keys []EdgeKey
+	for k := range a.calls[side] {
+		if k.Target == a.key.Target && k.Site == Between {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(x, y EdgeKey) int { return cmp.Compare(x.Caller, y.Caller) })
+	return keys
+}
+
+// The kinds of pools that are asked for.
+const (
+	ConnectionKind = metric.ConnectionPool
+	ExecutorKind   = metric.Executor
+)
+
+// pool is the view of the caller's connection pool, or of the target's
+// executor, that belongs to the edge: the one named like the target, else the
+// only one, else the one whose waits are most like the edge's.
+func (a *asker) pool(side int, kind metric.Kind) *metric.PoolView {
+	service, other := a.name(a.key.Caller), a.name(a.key.Target)
+	if kind == ExecutorKind {
+		service, other = other, ""
+	}
+	byName := map[string]*metric.PoolView{}
+	var names []string
+	for i := range a.sets[side].Pools {
+		p := &a.sets[side].Pools[i]
+		if p.Service != service || p.Kind != kind {
+			continue
+		}
+		if byName[p.Name] == nil {
+			names = append(names, p.Name)
+			byName[p.Name] = p
+		} else {
+			byName[p.Name] = fuller(byName[p.Name], p)
+		}
+	}
+	slices.Sort(names)
+	if other != "" {
+		for _, n := range names {
+			if n != "" && (strings.Contains(strings.ToLower(n), strings.ToLower(other)) || strings.Contains(strings.ToLower(other), strings.ToLower(n))) {
+				return byName[n]
+			}
+		}
+	}
+	if len(names) == 1 {
+		return byName[names[0]]
+	}
+	return nil
+}
+
+// fuller is the one of two instances' pools that was fuller.
+func fuller(a, b *metric.PoolView) *metric.PoolView {
+	x, y := a.Occupancy.P99, b.Occupancy.P99
+	if math.IsNaN(x) || y > x {
+		return b
+	}
+	return a
+}
+
+// poolWait is the mean wait of a pool over all instances, in ns, and how many.
+func (a *asker) poolWait(side int, name string, kind metric.Kind, service string) (mean float64, n uint64) {
+	var sum float64
+	for i := range a.sets[side].Pools {
+		p := &a.sets[side].Pools[i]
+		if p.Service == service && p.Kind == kind && p.Name == name && p.Wait.Count > 0 && !math.IsNaN(p.Wait.MeanMS) {
+			sum += p.Wait.MeanMS * 1e6 * float64(p.Wait.Count)
+			n += p.Wait.Count
+		}
+	}
+	if n == 0 {
+		return 0, 0
+	}
+	return sum / float64(n), n
+}
+
+// metrics asks what pools and executors say of themselves.
+func (a *asker) metrics(side int) {
+	s := a.v.Sides[side]
+	if p := s.Pool; p != nil {
+		wait, n := a.poolWait(side, p.Name, ConnectionKind, a.name(a.key.Caller))
+		name := p.Name
+		if name == "" {
+			name = "of " + p.Service
+		}
+		full := p.Exhausted()
+		switch {
+		case n > 0 && s.Wait > 1_000_000 && wait >= 0.5*s.Wait && wait <= 2*s.Wait+1_000_000:
+			a.v.Resource = p.Name
+			a.say("metrics", ClientWait, "pool %s: %d waits of %s on average, the gaps here %s; used %.0f of %.0f at most, pending up to %.0f", name, n, ms(wait), ms(s.Wait), p.Used.Max, p.Limit.P50, p.Pending.Max)
+			return
+		case n > 0 && wait < 0.25*s.Wait:
+			a.say("metrics", "", "pool %s: %d waits of %s on average, the gaps here %s: the pool is not where they come from; used %.0f of %.0f at most", name, n, ms(wait), ms(s.Wait), p.Used.Max, p.Limit.P50)
+			return
+		case n == 0 && full && s.Wait > 1_000_000:
+			a.v.Resource = p.Name
+			a.say("metrics", ClientWait, "pool %s was exhausted: used %.0f of %.0f at most, pending up to %.0f", name, p.Used.Max, p.Limit.P50, p.Pending.Max)
+			return
+		}
+	}
+	if a.key.Site != Between {
+		return
+	}
+	if p := a.pool(side, ExecutorKind); p != nil && p.Exhausted() && s.Wait > 1_000_000 {
+		wait, n := a.poolWait(side, p.Name, ExecutorKind, a.name(a.key.Target))
+		if n == 0 || wait >= 0.5*s.Wait {
+			a.v.Resource = p.Name
+			a.say("metrics", ServerQueue, "executor %s of %s: active %.0f of %.0f at most, queued up to %.0f", p.Name, p.Service, p.Used.Max, p.Limit.P50, p.Pending.Max)
+		}
+	}
+}
+
+// inFlight asks whether calls waited while a constant number was in service: of
+// the caller instance, or of the callee's over all callers.
+func (a *asker) inFlight(side int) {
+	calls := a.calls[side][a.key]
+	held := func(c *Call) (graph.ProcID, trace.Interval) {
+		return c.Caller, trace.Interval{Start: c.Given, End: c.Done}
+	}
+	client := plateau(calls, held, func(c *Call) trace.Interval { return trace.Interval{Start: c.Given - trace.Time(c.Wait), End: c.Given} })
+	for i := range a.sets {
+		if a.sets[i] != nil {
+			a.v.Sides[i].Plateau = plateau(a.calls[i][a.key], held, func(c *Call) trace.Interval {
+				return trace.Interval{Start: c.Given - trace.Time(c.Wait), End: c.Given}
+			})
+		}
+	}
+	if a.sets[side].Sampled {
+		a.say("in-flight", "", "cannot tell: not all requests were kept")
+		return
+	}
+	if a.key.Site == Lead {
+		says := Owner("")
+		if client.Known() && client.K == client.Peak {
+			says = ClientWait
+		}
+		a.say("in-flight", says, "%d calls in service of one process at the middle of %d waits (%.0f %% within one of it), %d at most", client.K, client.Waits, 100*client.Share, client.Peak)
+		return
+	}
+	server := a.serverPlateau(side)
+	says := Owner("")
+	switch {
+	case client.Known() && client.K >= client.Peak-1 && (!server.Known() || server.K < server.Peak-1 || client.Share > server.Share+0.2):
+		says = ClientWait
+	case server.Known() && server.K >= server.Peak-1 && (!client.Known() || client.K < client.Peak-1 || server.Share > client.Share+0.2):
+		says = ServerQueue
+	}
+	a.say("in-flight", says, "while calls waited, %d of one caller instance were in service (%.0f %% within one of it, %d at most) and %d at one server instance (%.0f %%, %d at most)",
+		client.K, 100*client.Share, client.Peak, server.K, 100*server.Share, server.Peak)
+}
+
+// serverPlateau is the plateau of the callee's instances, over all callers.
+func (a *asker) serverPlateau(side int) Plateau {
+	var all []Call
+	for _, k := range a.toTarget(side) {
+		all = append(all, a.calls[side][k]...)
+	}
+	return plateau(all, func(c *Call) (graph.ProcID, trace.Interval) { return c.Callee, c.Served },
+		func(c *Call) trace.Interval {
+			return trace.Interval{Start: c.GivenThere - trace.Time(c.Wait), End: c.GivenThere}
+		})
+}
+
+// limits finds how many calls could be in service at once on each side: a
+// metric's limit, else the plateau. A set without a plateau has the limit of
+// the other, unless more were in service there: then it was at least that.
+func (a *asker) limits() {
+	if !a.v.Claimed() {
+		return
+	}
+	peaks := [2]int{}
+	for i, s := range a.v.Sides {
+		if s == nil {
+			continue
+		}
+		p := s.Plateau
+		pool := s.Pool
+		if a.v.Owner == ServerQueue {
+			p, pool = a.serverPlateau(i), a.pool(i, ExecutorKind)
+			s.Plateau = p
+		}
+		peaks[i] = p.Peak
+		switch {
+		case pool != nil && pool.Limit.Seconds > 0 && pool.Limit.P50 >= 1:
+			s.Limit, s.FromPool = int(pool.Limit.P50), true
+			if a.v.Resource == "" {
+				a.v.Resource = pool.Name
+			}
+		case a.sets[i].Sampled:
+		case p.Known():
+			s.Limit = p.K
+		}
+	}
+	for i, s := range a.v.Sides {
+		if s == nil || s.Limit > 0 || a.v.Sides[1-i] == nil || a.sets[i].Sampled {
+			continue
+		}
+		if other := a.v.Sides[1-i].Limit; other > 0 {
+			s.Limit = max(other, peaks[i])
+		}
+	}
+}

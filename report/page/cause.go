@@ -1,0 +1,160 @@
+package page
+
+import (
+	"fmt"
+
+	"github.com/tailscope/tailscope/report"
+)
+
+// explains says how much of the change a hypothesis explains.
+func (b *builder) explains(h *report.Hypothesis, v *report.Quantile) string {
+	if !h.ExplainsMs.Known() {
+		return "how much it explains is not computable"
+	}
+	t := "explains " + estimate(h.ExplainsMs, h.CIMs, true)
+	if d, ok := v.DeltaMs.Get(); ok {
+		t += " of " + proseScale(v.DeltaMs).plus(d) + " " + proseScale(v.DeltaMs).unit
+	}
+	return b.sign(t)
+}
+
+// causes lays out the ranked hypotheses: what each explains, what speaks for and against it, and what would tell it
+// from its nearest rival.
+func (b *builder) causes(r *report.Report, e *report.Endpoint) {
+	v := e.Of(r.Run.Quantile)
+	if v == nil {
+		v = &report.Quantile{}
+	}
+	switch {
+	case len(e.Hypotheses) > 0:
+	case e.Verdict != report.NoRegression && e.Unexplained == nil: // nothing was ranked
+		b.heading(3, plain("Causes"))
+		b.para(plain("Not tested."))
+		return
+	case e.Verdict == report.NoRegression:
+		b.heading(3, plain("Causes"))
+		b.para(plain("None are ranked under no-regression."))
+		return
+	default:
+		b.heading(3, plain("Causes"))
+		b.para(plain("None was found that the data support."))
+		return
+	}
+	b.heading(3, plain("Causes of the change"))
+	if e.Verdict == report.Single {
+		b.Blocks[len(b.Blocks)-1] = Heading{3, Text{plain("Causes of the tail")}}
+	}
+	if e.Verdict == report.CannotTell {
+		b.para(plain("The change itself is not shown; take these as where to look."))
+	}
+	shown := min(len(e.Hypotheses), causeRows)
+	for i := range e.Hypotheses[:shown] {
+		h := &e.Hypotheses[i]
+		t := Text{strong(fmt.Sprintf("%d. %s", h.Rank, h.Kind)), plainf(" · %s · %s", h.Strength, b.component(h))}
+		b.add(Para{Text: append(t, b.marks(h.Warnings)...)})
+		line := b.explains(h, v)
+		if h.Claim != "" {
+			line = b.prose(h.Claim) + "; " + line
+		}
+		b.add(Para{Text: Text{plainf("%s", sentence(line))}, Indent: 1, Tight: true})
+		b.evidence(r, h)
+		b.check(&h.Check)
+	}
+	if n := len(e.Hypotheses) - shown; n > 0 {
+		b.para(dim(fmt.Sprintf("… %d more causes not shown.", n)))
+	}
+	if x, ok := e.ReplayInexact.Get(); ok {
+		how := "returns every request to the nanosecond"
+		if x > 0 {
+			how = fmt.Sprintf("misses %s of the requests by a nanosecond or more", percent(x))
+		}
+		b.para(dim(fmt.Sprintf("What a cause explains is found by replay; a replay of nothing %s.", how)))
+	}
+	if u := e.Unexplained; u != nil {
+		b.para(strong("Unexplained"), plainf(": %s.", b.sign(change(u.Ms, u.CIMs))), plain(" Causes name overlapping time: what they explain does not sum."))
+	}
+}
+
+// evidence is one row per observation, + for and − against.
+func (b *builder) evidence(r *report.Report, h *report.Hypothesis) {
+	if len(h.Evidence)+len(h.Against) == 0 {
+		return
+	}
+	t := Table{Indent: 1, Tight: true, Columns: []Column{{}, {Head: "evidence", Wrap: true}, {Head: "before → now", Right: true}, {Head: "from"}}}
+	if !r.Comparison() {
+		t.Columns[2].Head = "now"
+	}
+	row := func(sign string, v *report.Evidence) {
+		from := string(v.Source)
+		if v.N > 0 {
+			from += fmt.Sprintf(", n %s", count(v.N))
+		}
+		t.Rows = append(t.Rows, Row{Cells: []Cell{cell(sign), cell(b.prose(v.Statement)), b.num(quantities(v.Baseline, v.Current, b.name(v.Unit))), cell(from)}})
+	}
+	for i := range h.Evidence {
+		row("+", &h.Evidence[i])
+	}
+	for i := range h.Against {
+		row("−", &h.Against[i])
+	}
+	b.add(t)
+}
+
+// check tells a hypothesis from its rival.
+func (b *builder) check(c *report.Check) {
+	if c.Question == "" && c.Rival == "" {
+		return
+	}
+	t := Table{Indent: 1, Tight: true, Columns: []Column{{}, {Wrap: true}}}
+	line := func(label, s string) {
+		if s != "" {
+			t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: Text{dim(label)}}, cell(b.prose(s))}})
+		}
+	}
+	status := "check"
+	switch c.Status {
+	case report.Ran:
+		status = "check, ran"
+	case report.ToRun:
+		status = "check, to run"
+	}
+	line(status, c.Question)
+	line("if this", c.IfThis)
+	rival := "if the rival"
+	if c.Rival != "" {
+		rival = "if " + b.name(c.Rival)
+	}
+	line(rival, c.IfRival)
+	line("seen", c.Outcome)
+	if len(t.Rows) > 0 {
+		b.add(t)
+	}
+	if c.Query != "" {
+		b.add(Code{S: b.prose(c.Query), Indent: 1})
+	}
+}
+
+// actions says what could be done, and what the evidence says of it.
+func (b *builder) actions(e *report.Endpoint) {
+	if len(e.Actions) == 0 {
+		return
+	}
+	b.heading(3, plain("What could be done"))
+	t := Table{Columns: []Column{{Head: "verdict"}, {Head: "action", Wrap: true}, {Head: "because", Wrap: true}, {Head: "costs, paid by", Wrap: true}}}
+	tones := map[report.ActionVerdict]Tone{report.Supported: Good, report.Unsupported: Dim, report.MovesTheQueue: Warn, report.ViolatesContract: Bad}
+	for _, a := range e.Actions[:min(len(e.Actions), tableRows)] {
+		what := b.prose(a.Action)
+		if a.Target != "" {
+			what += " (" + b.name(a.Target) + ")"
+		}
+		if a.ForRank > 0 {
+			what += fmt.Sprintf(", for cause %d", a.ForRank)
+		}
+		costs := list(b.prose(a.Costs), b.prose(a.PaidBy))
+		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: Text{{S: string(a.Verdict), Tone: tones[a.Verdict]}}}, cell(what), cell(b.prose(a.Reason)), cell(costs)}})
+	}
+	if n := len(e.Actions) - tableRows; n > 0 {
+		t.Rows = append(t.Rows, more(n, "action", len(t.Columns)))
+	}
+	b.add(t)
+}

@@ -1,0 +1,306 @@
+package page
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/tailscope/tailscope/report"
+)
+
+// A scale is the unit and the number of decimals that the times of one column share.
+type scale struct {
+	unit     string
+	ms       float64 // one unit in milliseconds
+	decimals int
+}
+
+// scaleOf is the scale in which the largest of the values has about four digits. If small is positive, decimals are
+// added, up to three, until small shows two digits.
+func scaleOf(small float64, values ...report.Num) scale {
+	largest := 0.0
+	for _, v := range values {
+		largest = max(largest, math.Abs(v.Or(0)))
+	}
+	s := scale{"ms", 1, 0}
+	switch {
+	case largest >= 60_000:
+		s = scale{"s", 1000, 0}
+	case largest < 1 && largest > 0:
+		s = scale{"µs", 0.001, 0}
+	}
+	switch x := largest / s.ms; {
+	case x < 10:
+		s.decimals = 2
+	case x < 1000:
+		s.decimals = 1
+	}
+	for small > 0 && s.decimals < 3 && small/s.ms*math.Pow10(s.decimals) < 10 {
+		s.decimals++
+	}
+	return s
+}
+
+// round is v in units, as it will be shown.
+func (s scale) round(v float64) float64 {
+	p := math.Pow10(s.decimals)
+	return math.Round(v/s.ms*p) / p
+}
+
+func (s scale) num(v report.Num) string {
+	x, ok := v.Get()
+	if !ok {
+		return "?"
+	}
+	return s.of(x)
+}
+
+func (s scale) of(ms float64) string { return decimal(s.round(ms), s.decimals) }
+
+// signed shows a change: a sign, and ~ where its interval is closed and holds zero.
+func (s scale) signed(v report.Num, ci report.Interval) string {
+	x, ok := v.Get()
+	switch {
+	case !ok:
+		return "?"
+	case ci.Closed() && !ci.Excludes(0):
+		return "~"
+	}
+	return s.plus(x)
+}
+
+func (s scale) plus(ms float64) string {
+	t := s.of(ms)
+	if s.round(ms) > 0 {
+		t = "+" + t
+	}
+	return t
+}
+
+// interval shows [lo, hi]; of changes with signs.
+func (s scale) interval(v report.Interval, signed bool) string {
+	if v.IsZero() {
+		return ""
+	}
+	// Thousands are not separated here: the comma stands between the ends.
+	show := func(x float64) string {
+		if signed {
+			return strings.ReplaceAll(s.plus(x), ",", "")
+		}
+		return strings.ReplaceAll(s.of(x), ",", "")
+	}
+	lo, hi := "−∞", "∞"
+	if x, ok := v.Lo.Get(); ok {
+		lo = show(x)
+	} else if !signed {
+		lo = "0"
+	}
+	if x, ok := v.Hi.Get(); ok {
+		hi = show(x)
+	}
+	return "[" + lo + ", " + hi + "]"
+}
+
+// decimal is v with thousands separated and a proper minus sign.
+func decimal(v float64, decimals int) string {
+	t := strconv.FormatFloat(math.Abs(v), 'f', decimals, 64)
+	whole, frac, _ := strings.Cut(t, ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if frac != "" {
+		whole += "." + frac
+	}
+	if v < 0 && strings.Trim(t, "0.") != "" {
+		whole = "−" + whole
+	}
+	return whole
+}
+
+// dur is one time with its unit, three digits.
+func dur(v report.Num) string {
+	x, ok := v.Get()
+	if !ok {
+		return "?"
+	}
+	return durMs(x)
+}
+
+func durMs(x float64) string {
+	unit, a := "ms", math.Abs(x)
+	switch {
+	case a >= 600_000:
+		x, unit = x/60_000, "min"
+	case a >= 10_000:
+		x, unit = x/1000, "s"
+	case a < 1 && a > 0:
+		x, unit = x*1000, "µs"
+	}
+	return digits(x) + " " + unit
+}
+
+// durs are two times in one unit: "268 → 487 ms", or one of them where the other is not given.
+func durs(base, cur report.Num) string {
+	if base.IsZero() {
+		return dur(cur)
+	}
+	s := proseScale(base, cur)
+	return s.num(base) + " → " + s.num(cur) + " " + s.unit
+}
+
+// change is a change with its interval and unit: "+219 ms [+171, +262]".
+func change(v report.Num, ci report.Interval) string { return estimate(v, ci, true) }
+
+// estimate is a number with its interval in one unit: "487 ms [448, 525]". Without an interval it says so.
+func estimate(v report.Num, ci report.Interval, signed bool) string {
+	x, ok := v.Get()
+	if !ok {
+		return "?"
+	}
+	s := proseScale(v, ci.Lo, ci.Hi)
+	t := s.of(x)
+	if signed {
+		t = s.plus(x)
+	}
+	t += " " + s.unit
+	if ci.IsZero() {
+		return t + " (no interval)"
+	}
+	return t + " " + s.interval(ci, signed)
+}
+
+// proseScale drops the decimals that a column would keep for alignment.
+func proseScale(values ...report.Num) scale {
+	s := scaleOf(0, values...)
+	largest := 0.0
+	for _, v := range values {
+		largest = max(largest, math.Abs(v.Or(0))/s.ms)
+	}
+	if largest >= 100 {
+		s.decimals = 0
+	}
+	return s
+}
+
+// digits is v with three significant digits, or all of its whole part.
+func digits(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 100 || a == 0:
+		return decimal(v, 0)
+	case a >= 10:
+		return decimal(v, 1)
+	case a >= 1:
+		return decimal(v, 2)
+	case a >= 0.001:
+		return decimal(v, 3)
+	}
+	return strconv.FormatFloat(v, 'g', 2, 64)
+}
+
+// trimmed is digits without closing zeros after the point.
+func trimmed(v float64) string {
+	t := digits(v)
+	if strings.Contains(t, ".") && !strings.Contains(t, "e") {
+		t = strings.TrimRight(strings.TrimRight(t, "0"), ".")
+	}
+	return t
+}
+
+func count[N report.Float | int64 | int](n N) string { return decimal(math.Round(float64(n)), 0) }
+
+// counts are two counts, or one where there is no baseline.
+func counts[N report.Float | int64](base *N, cur N) string {
+	if base == nil {
+		return count(cur)
+	}
+	return count(*base) + " → " + count(cur)
+}
+
+// share is a part of one in per cent.
+func share(v report.Num) string {
+	x, ok := v.Get()
+	if !ok {
+		return "?"
+	}
+	return percent(x)
+}
+
+func percent(x float64) string {
+	switch p := x * 100; {
+	case math.Abs(p) >= 99.95 || p == 0:
+		return decimal(p, 0) + " %"
+	case math.Abs(p) >= 1:
+		return strings.TrimSuffix(decimal(p, 1), ".0") + " %"
+	case math.Abs(p) >= 0.01:
+		return decimal(p, 2) + " %"
+	}
+	return "<0.01 %"
+}
+
+// shares are two parts in per cent.
+func shares(base, cur report.Num) string {
+	if base.IsZero() {
+		return share(cur)
+	}
+	return strings.TrimSuffix(share(base), " %") + " → " + share(cur)
+}
+
+// quantileName is "p99" for 0.99, "max" for 1.
+func quantileName(q report.Float) string {
+	if q == 1 {
+		return "max"
+	}
+	return "p" + strconv.FormatFloat(math.Round(float64(q)*1e6)/1e4, 'f', -1, 64)
+}
+
+// pValue shows a probability.
+func pValue(v report.Num) string {
+	x, ok := v.Get()
+	switch {
+	case !ok:
+		return "p = ?"
+	case x < 0.0001:
+		return "p < 0.0001"
+	case x < 0.001:
+		return "p = " + decimal(x, 5)
+	case x < 0.01:
+		return "p = " + decimal(x, 4)
+	}
+	return "p = " + decimal(x, 2)
+}
+
+// quantity shows a number of evidence in its unit.
+func quantity(v report.Num, unit string) string {
+	x, ok := v.Get()
+	if !ok {
+		return "?"
+	}
+	switch unit {
+	case "ms":
+		return durMs(x)
+	case "share":
+		return percent(x)
+	case "":
+		return trimmed(x)
+	}
+	return trimmed(x) + " " + unit
+}
+
+// quantities shows two numbers of evidence: "18.2 → 228 ms".
+func quantities(base, cur report.Num, unit string) string {
+	switch {
+	case !base.Known() && !cur.Known():
+		return ""
+	case base.IsZero():
+		return quantity(cur, unit)
+	case unit == "ms":
+		return durs(base, cur)
+	case unit == "share":
+		return shares(base, cur)
+	}
+	u := ""
+	if unit != "" {
+		u = " " + unit
+	}
+	return quantity(base, "") + " → " + quantity(cur, "") + u
+}

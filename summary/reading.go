@@ -1,0 +1,353 @@
+package summary
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/metric"
+	"github.com/tailscope/tailscope/population"
+	"github.com/tailscope/tailscope/queuewait"
+	"github.com/tailscope/tailscope/trace"
+)
+
+// The sides of a comparison. A single data set stands on the current side.
+const (
+	Baseline = 0
+	Current  = 1
+)
+
+// A Set is the data of one side, of one or several runs.
+type Set struct {
+	Runs        int
+	Records     []*graph.Record
+	RunOf       []int32 // of each record
+	Calibration *Calibration
+	Graph       *graph.Fold
+	Queues      *queuewait.Fold
+	Metrics     *metric.Fold
+	Pools       []metric.PoolView
+	Counts      Counts
+}
+
+// A Reading is the sets of an analysis under one Dict, after the last merge.
+type Reading struct {
+	Dict *graph.Dict
+	Sets [2]*Set // the baseline is nil of a single data set
+
+	Endpoints []*Endpoint // entry endpoints, then inner ones, each by service and operation
+
+	below map[[2]graph.SlotID]graph.SlotID
+}
+
+// An Endpoint is the requests for one operation of a service.
+type Endpoint struct {
+	Name  trace.Endpoint
+	Inner bool // called by another service of the data
+	Sides [2][]*Request
+}
+
+// A Request is one request of an endpoint.
+type Request struct {
+	*graph.Record
+	Run int32
+	Set *Set
+}
+
+// Options say how to read.
+type Options struct {
+	Inner bool          // also the endpoints that other services call
+	Names *metric.Names // what metrics mean; nil: the known names
+}
+
+// Comparison reports whether there are two sides.
+func (r *Reading) Comparison() bool { return r.Sets[Baseline] != nil }
+
+// Read joins the runs of both sides for reading. The summaries are used up. base
+// is empty for a single data set.
+func Read(base, cur []*Summary, o Options) *Reading {
+	all := New()
+	sides := [2][]*Summary{base, cur}
+	r := &Reading{}
+	for side, runs := range sides {
+		if side == Baseline && len(runs) == 0 {
+			continue
+		}
+		set := &Set{Runs: len(runs), Graph: graph.NewFold(), Queues: queuewait.NewFold(), Metrics: metric.NewFold(), Counts: Counts{From: trace.NoTime, To: trace.NoTime, Defects: trace.Tally{}}}
+		joined := New()
+		runOf := map[*graph.Record]int32{}
+		for i, s := range runs {
+			for _, rec := range s.Records {
+				runOf[rec] = int32(i)
+			}
+			joined.Merge(s)
+		}
+		slices.SortFunc(joined.Records, (*graph.Record).Compare)
+		m := all.Dict.Absorb(joined.Dict)
+		for _, rec := range joined.Records {
+			rec.Remap(m)
+			set.RunOf = append(set.RunOf, runOf[rec])
+		}
+		set.Records = joined.Records
+		set.Graph.Merge(joined.Graph, m)
+		set.Queues.Merge(joined.Queues, m)
+		set.Metrics, set.Counts = joined.Metrics, joined.Counts
+		r.Sets[side] = set
+	}
+
+	// Codes by content, so that nothing below depends on the order of the input.
+	used := make([]bool, all.Dict.Strings())
+	for i := range used {
+		used[i] = true
+	}
+	dict, m := all.Dict.Canonical(used)
+	r.Dict = dict
+	clocks := graph.NewFold()
+	var queues []*queuewait.Fold
+	for _, set := range r.Sets {
+		if set == nil {
+			continue
+		}
+		for _, rec := range set.Records {
+			rec.Remap(m)
+		}
+		g, q := graph.NewFold(), queuewait.NewFold()
+		g.Merge(set.Graph, m)
+		q.Merge(set.Queues, m)
+		set.Graph, set.Queues = g, q
+		clocks.MergeClocks(g)
+		queues = append(queues, q)
+	}
+	solved := graph.SolveClocks(clocks)
+	floors := queuewait.NewFloors(queues...)
+	for _, set := range r.Sets {
+		if set != nil {
+			set.Calibration = &Calibration{Dict: dict, Verdicts: graph.NewVerdicts(dict, set.Graph, solved), Floors: floors}
+			set.dwell()
+		}
+	}
+	r.owners(floors, o.Names)
+	r.endpoints(o.Inner)
+	return r
+}
+
+// owners asks whose queue waits are in.
+func (r *Reading) owners(floors *queuewait.Floors, names *metric.Names) {
+	if names == nil {
+		names = metric.NewNames(nil)
+	}
+	var data [2]*queuewait.Data
+	for i, set := range r.Sets {
+		if set != nil {
+			set.Pools = set.Metrics.Pools(metric.Window{From: set.Counts.From, To: set.Counts.To}, names)
+			data[i] = &queuewait.Data{Dict: r.Dict, Records: set.Records, Verdicts: set.Calibration.Verdicts, Pools: set.Pools, Sampled: set.Sampled()}
+		}
+	}
+	owners := queuewait.NewOwners(data, floors)
+	for _, set := range r.Sets {
+		if set != nil {
+			set.Calibration.Owners = owners
+		}
+	}
+}
+
+// Sampled reports whether the kept requests are less than half of those that
+// there were: what needs all calls of an instance cannot be told then.
+func (s *Set) Sampled() bool {
+	var w int64
+	for _, r := range s.Records {
+		w += r.Weight
+	}
+	return w > 2*graph.OneRequest*int64(len(s.Records))
+}
+
+// dwell gives consumers that link to their producers the time since.
+func (s *Set) dwell() {
+	for _, r := range s.Records {
+		if r.Before != graph.NoBefore || len(r.Links) == 0 {
+			continue
+		}
+		for _, l := range r.Links {
+			if end, ok := s.Graph.Producers[l]; ok {
+				r.Dwells = append(r.Dwells, max(0, int64(r.Start()-end)))
+			}
+		}
+	}
+}
+
+func (r *Reading) endpoints(inner bool) {
+	type key struct {
+		trace.Endpoint
+		inner bool
+	}
+	byName := map[key]*Endpoint{}
+	add := func(name trace.Endpoint, in bool, side int, req *Request) {
+		k := key{name, in}
+		e := byName[k]
+		if e == nil {
+			e = &Endpoint{Name: name, Inner: in}
+			byName[k] = e
+			r.Endpoints = append(r.Endpoints, e)
+		}
+		e.Sides[side] = append(e.Sides[side], req)
+	}
+	for side, set := range r.Sets {
+		if set == nil {
+			continue
+		}
+		for i, rec := range set.Records {
+			add(r.EntryName(rec), false, side, &Request{rec, set.RunOf[i], set})
+			if !inner {
+				continue
+			}
+			for c := 1; c < len(rec.Calls); c++ {
+				if r.request(rec, c) {
+					add(r.Dict.SlotAt(rec.Calls[c].Slot).Callee, true, side, &Request{sub(rec, int32(c)), set.RunOf[i], set})
+				}
+			}
+			// The entry of a trace whose root is a client's is a call of its own.
+			if rec.Calls[0].Paired() {
+				add(r.Dict.SlotAt(rec.Calls[0].Slot).Callee, true, side, &Request{sub(rec, 0), set.RunOf[i], set})
+			}
+		}
+	}
+	d := r.Dict
+	slices.SortFunc(r.Endpoints, func(a, b *Endpoint) int {
+		if a.Inner != b.Inner {
+			if a.Inner {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Or(strings.Compare(d.String(a.Name.Service), d.String(b.Name.Service)), strings.Compare(d.String(a.Name.Operation), d.String(b.Name.Operation)))
+	})
+}
+
+// EntryName is the endpoint of a record.
+func (r *Reading) EntryName(rec *graph.Record) trace.Endpoint {
+	s := r.Dict.SlotAt(rec.Calls[0].Slot)
+	if rec.Calls[0].Client.Seen() {
+		return s.Caller
+	}
+	return s.Callee
+}
+
+// request reports whether call c is a request of an inner endpoint: a server's
+// span, unless the same service serves the same request in a span around it, as
+// a proxy does for its application.
+func (r *Reading) request(rec *graph.Record, c int) bool {
+	call := &rec.Calls[c]
+	s := r.Dict.SlotAt(call.Slot)
+	if !call.Work.Seen() || !call.Client.Seen() && s.Kind != trace.KindServer {
+		return false
+	}
+	if call.Client.Seen() {
+		return true
+	}
+	for p := call.Parent; p >= 0; p = rec.Calls[p].Parent {
+		up := &rec.Calls[p]
+		k := r.Dict.SlotAt(up.Slot)
+		if k.Callee.Service != s.Callee.Service {
+			return true
+		}
+		if k.Kind != trace.KindInternal && k.Kind != trace.KindUnspecified {
+			return false
+		}
+	}
+	return true
+}
+
+// sub is the part of a record that is the request of its call c, seen from its
+// server half.
+func sub(rec *graph.Record, c int32) *graph.Record {
+	s := &graph.Record{
+		TraceID: rec.TraceID, Entry: rec.Entry, Class: rec.Class, Weight: rec.Weight, Before: graph.NoBefore,
+		Calls: slices.Clone(rec.Calls[c : c+rec.Calls[c].Len]),
+	}
+	for i := range s.Calls {
+		s.Calls[i].Parent -= c
+	}
+	first := &s.Calls[0]
+	first.Parent, first.Flags = -1, 0
+	first.Client.Proc = graph.NoProc
+	switch first.WorkEnd {
+	case graph.Failed:
+		s.Outcome = population.Failed
+	case graph.TimedOut:
+		s.Outcome = population.TimedOut
+	case graph.Cancelled:
+		s.Outcome = population.Cancelled
+	}
+	// What the client half called is not part of the server's request.
+	kept := s.Calls[:1]
+	for i := 1; i < len(s.Calls); {
+		if s.Calls[i].Parent == 0 && s.Calls[i].Flags&graph.OnClient != 0 {
+			i += int(s.Calls[i].Len)
+			continue
+		}
+		kept = append(kept, s.Calls[i])
+		i++
+	}
+	if len(kept) != len(s.Calls) {
+		s.Calls = reparent(kept)
+	}
+	for _, w := range rec.Waits {
+		if w.Call >= c && w.Call < c+rec.Calls[c].Len && !(w.Call == c && w.Client) && len(kept) == int(rec.Calls[c].Len) {
+			w.Call -= c
+			s.Waits = append(s.Waits, w)
+		}
+	}
+	for _, l := range rec.Limits {
+		if l.Call > c && l.Call < c+rec.Calls[c].Len && len(kept) == int(rec.Calls[c].Len) {
+			l.Call -= c
+			s.Limits = append(s.Limits, l)
+		}
+	}
+	return s
+}
+
+// reparent restores parents and lengths of calls in pre-order from which
+// subtrees were taken, by the lengths that are left.
+func reparent(calls []graph.Call) []graph.Call {
+	total := int32(len(calls))
+	calls[0].Len = total
+	type open struct{ at, end int32 }
+	var stack []open
+	for i := range calls {
+		for len(stack) > 0 && stack[len(stack)-1].end <= int32(i) {
+			stack = stack[:len(stack)-1]
+		}
+		calls[i].Parent = -1
+		if len(stack) > 0 {
+			calls[i].Parent = stack[len(stack)-1].at
+		}
+		stack = append(stack, open{int32(i), int32(i) + calls[i].Len})
+	}
+	return calls
+}
+
+// Below is slot as a server called at root sees it: a slot of its own tree. It
+// adds that slot to the Dict where it is new, so codes of such slots are in the
+// order in which they were asked for.
+func (r *Reading) Below(root, slot graph.SlotID) graph.SlotID {
+	if slot == graph.NoSlot { // recursion so deep that its slots were joined
+		slot = root
+	}
+	k := [2]graph.SlotID{root, slot}
+	if id, ok := r.below[k]; ok {
+		return id
+	}
+	s := *r.Dict.SlotAt(slot)
+	if slot == root {
+		s = graph.Slot{Parent: graph.NoSlot, Callee: s.Callee, Kind: trace.KindServer}
+	} else {
+		s.Parent = r.Below(root, s.Parent)
+	}
+	id := r.Dict.Slot(s)
+	if r.below == nil {
+		r.below = map[[2]graph.SlotID]graph.SlotID{}
+	}
+	r.below[k] = id
+	return id
+}

@@ -1,0 +1,156 @@
+package summary
+
+import (
+	"slices"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/metric"
+	"github.com/tailscope/tailscope/queuewait"
+	"github.com/tailscope/tailscope/trace"
+)
+
+// Counts is what was read, in whole numbers that add up over merges.
+type Counts struct {
+	Spans            int64 // accepted: after duplicates and rejects
+	Traces           int64
+	Duplicates       int64
+	Rejected         int64 // spans that cannot be: without an id or a time, or that end before they start
+	Orphans          int64
+	IncompleteTraces int64
+	Links            int64 // links of spans to spans
+
+	// From and To are the first start and the last end of a span; NoTime if
+	// there are no spans.
+	From, To trace.Time
+
+	Defects trace.Tally
+}
+
+// A Summary is the kept records and the folds of one run.
+type Summary struct {
+	Dict    *graph.Dict
+	Records []*graph.Record
+	Graph   *graph.Fold
+	Queues  *queuewait.Fold
+	Metrics *metric.Fold
+	Counts  Counts
+}
+
+// New returns an empty Summary.
+func New() *Summary {
+	return &Summary{
+		Dict:    graph.NewDict(),
+		Graph:   graph.NewFold(),
+		Queues:  queuewait.NewFold(),
+		Metrics: metric.NewFold(),
+		Counts:  Counts{From: trace.NoTime, To: trace.NoTime, Defects: trace.Tally{}},
+	}
+}
+
+// AddSpans adds the requests of a store to s. The spans of one trace must all
+// be in the store.
+func (s *Summary) AddSpans(store *trace.Store, judge graph.Judge) {
+	b := graph.NewBuilder(s.Dict, store, judge)
+	folder := &graph.Folder{Fold: s.Graph, Dict: s.Dict}
+	var tree graph.Tree
+	c := &s.Counts
+	graph.Group(store, func(id trace.TraceID, refs []trace.SpanRef) {
+		tree.Build(store, id, refs)
+		if len(tree.Spans) > 0 {
+			c.Traces++
+		}
+		c.Spans += int64(len(tree.Spans))
+		c.Duplicates += int64(tree.Duplicates)
+		c.Rejected += int64(tree.Rejected)
+		if tree.Incomplete() {
+			c.IncompleteTraces++
+		}
+		for _, r := range tree.Spans {
+			v := store.Interval(r)
+			if c.From == trace.NoTime || v.Start < c.From {
+				c.From = v.Start
+			}
+			if c.To == trace.NoTime || v.End > c.To {
+				c.To = v.End
+			}
+			c.Links += int64(len(store.Links(r)))
+		}
+		if tree.Duplicates > 0 {
+			c.Defects.AddN(trace.Duplicate, int64(tree.Duplicates), "trace "+store.TraceIDText(id))
+		}
+		for _, d := range tree.Defects {
+			where := "trace " + store.TraceIDText(id)
+			if d.Node != graph.NoNode {
+				where += ", span " + store.SpanIDText(store.ID(tree.Spans[d.Node]))
+			}
+			if d.Kind == trace.Orphan {
+				c.Orphans++
+			}
+			c.Defects.Add(d.Kind, where)
+		}
+		folder.Producers(&tree)
+		b.Records(&tree, func(r *graph.Record, spans []graph.Refs) {
+			s.Records = append(s.Records, r)
+			folder.Add(r)
+			s.Queues.Add(r)
+			for i := range r.Calls {
+				if r.Calls[i].Impossible() {
+					c.Defects.Add(trace.ChildLongerThanParent, "trace "+store.TraceIDText(id)+", span "+store.SpanIDText(store.ID(tree.Spans[spans[i].Work])))
+				}
+			}
+		})
+	})
+	c.Defects.Merge(b.Defects)
+}
+
+// Merge adds o to s. The records of o move to s: o is not to be used again.
+func (s *Summary) Merge(o *Summary) {
+	m := s.Dict.Absorb(o.Dict)
+	for _, r := range o.Records {
+		r.Remap(m)
+	}
+	s.Records = append(s.Records, o.Records...)
+	s.Graph.Merge(o.Graph, m)
+	s.Queues.Merge(o.Queues, m)
+	s.Metrics.Merge(o.Metrics)
+	a, b := &s.Counts, &o.Counts
+	a.Spans += b.Spans
+	a.Traces += b.Traces
+	a.Duplicates += b.Duplicates
+	a.Rejected += b.Rejected
+	a.Orphans += b.Orphans
+	a.IncompleteTraces += b.IncompleteTraces
+	a.Links += b.Links
+	if a.From == trace.NoTime || b.From != trace.NoTime && b.From < a.From {
+		a.From = b.From
+	}
+	if b.To > a.To {
+		a.To = b.To
+	}
+	a.Defects.Merge(b.Defects)
+}
+
+// Canonicalize gives s the codes and the order that depend on its content
+// alone. The result of any order of merges is the same, to the byte.
+func (s *Summary) Canonicalize() {
+	used := make([]bool, s.Dict.Strings())
+	s.Graph.Use(used)
+	for _, r := range s.Records {
+		used[r.Class], used[r.Reason], used[r.BeforeEvidence] = true, true, true
+		for _, a := range r.Attrs {
+			used[a.Key], used[a.Value.TextID()] = true, true
+		}
+		for _, w := range r.Waits {
+			used[w.Evidence], used[w.Resource] = true, true
+		}
+	}
+	dict, m := s.Dict.Canonical(used)
+	for _, r := range s.Records {
+		r.Remap(m)
+	}
+	slices.SortFunc(s.Records, (*graph.Record).Compare)
+	g, q := graph.NewFold(), queuewait.NewFold()
+	g.Merge(s.Graph, m)
+	q.Merge(s.Queues, m)
+	s.Dict, s.Graph, s.Queues = dict, g, q
+}

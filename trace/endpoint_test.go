@@ -1,0 +1,51 @@
+package trace
+
+import "testing"
+
+func TestTemplate(t *testing.T) {
+	for _, c := range []struct{ name, want, why string }{
+		{"GET /users/123", "GET /users/{id}", "a number in a path"},
+		{"GET /users/123/orders/9", "GET /users/{id}/orders/{id}", "two of them"},
+		{"/routes/3fa85f64-5717-4562-b3fc-2c963f66afa6", "/routes/{id}", "a UUID"},
+		{"/api/v1/items", "/api/v1/items", "a version is part of the name"},
+		{"/stations/Shang%20Hai", "/stations/{id}", "an encoded value"},
+		{"SELECT orders", "SELECT orders", "words stay"},
+		{"step 3", "step 3", "a short number outside a path may be a name"},
+		{"order 1234567", "order {id}", "a long one is not"},
+		{"GET /feed", "GET /feed", "hexadecimal letters alone are a word"},
+		{"GET /deadbeef01", "GET /{id}", "with digits they are a number"},
+		{"/search?q=a", "/search", "the query is cut off"},
+		{"what?", "what?", "but not outside a path"},
+		{"SHA256", "SHA256", "a name with digits"},
+		{"/v2/home", "/v2/home", "a version"},
+		{"/files/a1b2c3d4e5f6a7b8c9", "/files/{id}", "a hash"},
+		{"", "", "nothing"},
+		{"/", "/", "the root path"},
+		{"oauth2/token", "oauth2/token", "a protocol's name"},
+		{"PUT /customers/C0012345", "PUT /customers/{id}", "a customer number"},
+	} {
+		if got := Template(c.name); got != c.want {
+			t.Errorf("Template(%q) = %q, want %q: %s", c.name, got, c.want, c.why)
+		}
+	}
+}
+
+func TestNamerPrefersRouteThenRPCThenName(t *testing.T) {
+	s := NewStore(NewTables())
+	text := func(k, v string) RawAttr { return RawAttr{[]byte(k), RawValue{Type: String, Bytes: []byte(v)}} }
+	n := NewNamer(s)
+	for _, c := range []struct {
+		attrs []RawAttr
+		want  string
+	}{
+		{[]RawAttr{text("http.request.method", "GET"), text("http.route", "/a/{b}")}, "GET /a/{b}"},
+		{[]RawAttr{text("rpc.service", "kv.S"), text("rpc.method", "Get")}, "kv.S/Get"},
+		{[]RawAttr{text("http.request.method", "GET")}, "GET /x/{id}"},
+		{[]RawAttr{text("rpc.method", "kv.S/Get")}, "kv.S/Get"},
+	} {
+		r := s.Add(&RawSpan{ID: 1, Name: []byte("GET /x/42"), Attrs: c.attrs})
+		if got := s.String(n.Operation(r)); got != c.want {
+			t.Errorf("operation with %d attributes = %q, want %q", len(c.attrs), got, c.want)
+		}
+	}
+}
