@@ -322,7 +322,7 @@ func (d *protoDecoder) span(end int, resource trace.ResourceID, scope trace.Scop
 				kind, wrong = trace.BadTime, "the span's end time is behind 2^63-1 nanoseconds"
 			}
 		case 9:
-			s.Attrs = d.spanAttribute(s.Attrs, end)
+			d.spanAttribute(s, end)
 		case 11:
 			from, to := d.message(end)
 			d.pos = from
@@ -469,23 +469,30 @@ func (d *protoDecoder) link(end int) {
 	k.nested = k.nested[:from]
 }
 
-// spanAttribute is attribute of a span, which may be known from earlier spans.
-func (d *protoDecoder) spanAttribute(to []trace.RawAttr, end int) []trace.RawAttr {
+// spanAttribute reads an attribute of a span, which may be known from earlier
+// spans.
+func (d *protoDecoder) spanAttribute(s *trace.RawSpan, end int) {
 	at, stop := d.message(end)
 	k := d.sink
-	if len(to) < k.limits.Attributes && stop-at <= k.limits.Text {
+	if len(s.Attrs) < k.limits.Attributes && stop-at <= k.limits.Text {
 		raw := d.data[at:stop]
-		if known := k.pairs.known(raw); known.Key != 0 {
-			return append(to, trace.RawAttr{Known: known})
+		s.Attrs = append(s.Attrs, trace.RawAttr{})
+		known := k.pairs.known(raw)
+		s.Known = append(s.Known, known)
+		if known.Key != 0 {
+			return
 		}
-		to = append(to, trace.RawAttr{})
-		if usual(&to[len(to)-1], raw) {
-			k.pairs.miss(raw, len(to)-1)
-			return to
+		n := len(s.Attrs) - 1
+		if usual(&s.Attrs[n], raw) {
+			k.pairs.miss(raw, n)
+			return
 		}
-		to = to[:len(to)-1]
+		s.Attrs, s.Known = s.Attrs[:n], s.Known[:n]
 	}
-	return d.anyAttribute(to, 0, at, stop)
+	s.Attrs = d.anyAttribute(s.Attrs, 0, at, stop)
+	if len(s.Known) < len(s.Attrs) {
+		s.Known = append(s.Known, trace.Attr{})
+	}
 }
 
 // attribute reads a key-value pair into a list that begins at from.

@@ -66,10 +66,10 @@ func (p *pairs) miss(raw []byte, i int) {
 // begin forgets what the last span missed.
 func (p *pairs) begin() { p.missed = p.missed[:0] }
 
-// learn remembers the missed pairs that were kept.
-func (p *pairs) learn(attrs []trace.RawAttr) {
+// learn remembers the missed pairs that were kept, as the store filled them in.
+func (p *pairs) learn(kept []trace.Attr) {
 	for _, m := range p.missed {
-		if known := attrs[m.i].Known; known.Key != 0 {
+		if known := kept[m.i]; known.Key != 0 {
 			slot := p.slot(m.raw)
 			slot.raw, slot.attr = append(slot.raw[:0], m.raw...), known
 		}

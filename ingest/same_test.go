@@ -192,7 +192,7 @@ func TestRelations(t *testing.T) {
 
 // Even the numbers that strings have are the same for any number of workers.
 func TestStringsAreNumberedByInput(t *testing.T) {
-	_, b := corpus(20_000)
+	_, b := corpus(5_000)
 	var sets []*Set
 	for _, workers := range []int{1, 2, 5} {
 		set, err := Read(context.Background(), []string{"-"}, Options{Stdin: bytes.NewReader(b), Workers: workers, Limits: Limits{chunk: 1000}})

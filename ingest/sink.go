@@ -199,5 +199,5 @@ func (k *sink) endSpan() {
 	k.span.Name = k.text(k.span.Name)
 	k.span.StatusMessage = k.text(k.span.StatusMessage)
 	k.spans.Add(&k.span)
-	k.pairs.learn(k.span.Attrs)
+	k.pairs.learn(k.span.Known)
 }

@@ -66,11 +66,6 @@ type RawValue struct {
 type RawAttr struct {
 	Key   []byte
 	Value RawValue
-
-	// Known is the attribute as the store's tables have it, if the decoder knows:
-	// then Key and Value are not read. Store.Add sets it on the attributes of a
-	// span that it keeps.
-	Known Attr
 }
 
 // analysed is the one list of attributes that are kept of every span. Spans
