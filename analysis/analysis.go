@@ -94,23 +94,36 @@ func (a *analyzer) ingest(rep *report.Report, l *Loaded) {
 
 // clocks lists the offsets of hosts that called each other.
 func (a *analyzer) clocks(rep *report.Report, defects trace.Tally) {
-	c := a.reading.Sets[summary.Current].Calibration.Verdicts.Clocks
-	for _, p := range c.Pairs {
-		o := c.Offset[p]
+	// One row a pair: the bounds of the window with the most calls. Which clocks
+	// are moved, and by how much, is told over all windows.
+	best := map[graph.HostPair]graph.Offset{}
+	var pairs []graph.HostPair
+	var most int64
+	moved := map[trace.StringID]bool{}
+	for _, c := range a.reading.Sets[summary.Current].Calibration.Verdicts.Clocks.Windows {
+		for _, p := range c.Pairs {
+			o := c.Offset[p]
+			if old, ok := best[p]; !ok {
+				pairs = append(pairs, p)
+				best[p] = o
+			} else if o.N > old.N {
+				best[p] = o
+			}
+			if o.Contradictions > 0 {
+				defects.AddN(trace.ClockContradiction, o.Contradictions, "hosts "+a.str(p.A)+" and "+a.str(p.B))
+			}
+			if shift, known := c.Shift(p.A, p.B); known && shift != 0 {
+				moved[p.A], moved[p.B] = true, true
+				most = max(most, shift, -shift)
+			}
+		}
+	}
+	slices.SortFunc(pairs, func(x, y graph.HostPair) int { return cmp.Or(cmp.Compare(x.A, y.A), cmp.Compare(x.B, y.B)) })
+	for _, p := range pairs {
+		o := best[p]
 		rep.Ingest.Clocks = append(rep.Ingest.Clocks, report.Clock{
 			HostA: a.str(p.A), HostB: a.str(p.B), OffsetLoNS: report.Int(o.Lo), OffsetHiNS: report.Int(o.Hi), Contradictions: o.Contradictions,
 		})
-		if o.Contradictions > 0 {
-			defects.AddN(trace.ClockContradiction, o.Contradictions, "hosts "+a.str(p.A)+" and "+a.str(p.B))
-		}
-	}
-	var most int64
-	moved := map[trace.StringID]bool{}
-	for _, p := range c.Pairs {
-		if shift, known := c.Shift(p.A, p.B); known && shift != 0 {
-			moved[p.A], moved[p.B] = true, true
-			most = max(most, shift, -shift)
-		}
 	}
 	if len(moved) > 0 {
 		rep.Warnings = append(rep.Warnings, fmt.Sprintf("The clocks of %d hosts differ, by up to %.3g ms: times of different hosts are compared with the offsets taken off that all calls between them allow; recorded times are kept, and inspect lists the offsets",

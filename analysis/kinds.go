@@ -235,4 +235,3 @@ func boolInt(b bool) int {
 	}
 	return 0
 }
-

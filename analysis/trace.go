@@ -242,7 +242,7 @@ func owner(c *summary.Calibration, r *graph.Record, p summary.Part) *queuewait.V
 // shifts finds what places each span on the entry's clock.
 func (t *tracer) shifts(entry graph.Node, r *graph.Record, spans []graph.Refs, w *graph.Walker) {
 	t.shift = make([]int64, len(t.tree.Spans))
-	clocks := t.reading.Sets[summary.Current].Calibration.Verdicts.Clocks
+	clocks := t.reading.Sets[summary.Current].Calibration.Verdicts.Clocks.At(r.Start())
 	host := func(n graph.Node) trace.StringID {
 		text := t.store.String(t.store.Resource(t.store.ResourceOf(t.tree.Spans[n])).Host)
 		id, _ := t.reading.Dict.Lookup(text)

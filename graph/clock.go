@@ -2,7 +2,6 @@ package graph
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/tailscope/tailscope/trace"
@@ -95,9 +94,49 @@ func (b *Bounds) offset() Offset {
 	return o
 }
 
-// Clocks says how the clocks of hosts differ. The zero Clocks knows nothing:
-// recorded times stand.
+// clockWindow is the length of the windows, in ns, in which clocks are taken to
+// keep their offsets: clocks drift, and two runs may be a week apart.
+const clockWindow = 1024 * 1_000_000_000
+
+// A ClockKey is a pair of hosts in one window of time.
+type ClockKey struct {
+	HostPair
+	Window int64
+}
+
+func windowOf(t trace.Time) int64 {
+	w := int64(t) / clockWindow
+	if int64(t)%clockWindow < 0 {
+		w--
+	}
+	return w
+}
+
+// Clocks says how the clocks of hosts differ, window by window. The nil Clocks
+// knows nothing: recorded times stand.
 type Clocks struct {
+	Windows []*ClockWindow // by time
+}
+
+// At is the window of a time; of none of its own, the nearest.
+func (c *Clocks) At(t trace.Time) *ClockWindow {
+	if c == nil || len(c.Windows) == 0 {
+		return nil
+	}
+	w := windowOf(t)
+	at, _ := slices.BinarySearchFunc(c.Windows, w, func(x *ClockWindow, w int64) int { return cmp.Compare(x.Window, w) })
+	switch {
+	case at == len(c.Windows):
+		at--
+	case at > 0 && c.Windows[at].Window-w > w-c.Windows[at-1].Window:
+		at--
+	}
+	return c.Windows[at]
+}
+
+// A ClockWindow says how the clocks of hosts differ in one window of time.
+type ClockWindow struct {
+	Window int64
 	Pairs  []HostPair // in order of the hosts' codes
 	Offset map[HostPair]Offset
 
@@ -105,11 +144,27 @@ type Clocks struct {
 	group map[trace.StringID]int
 }
 
-// solveClocks finds one offset for each host that fits the bounds of all pairs,
-// as far as there is one. Clocks that could all be right are left alone; one
-// request alone moves no clock.
-func solveClocks(d *Dict, bounds map[HostPair]*Bounds) *Clocks {
-	c := &Clocks{Offset: map[HostPair]Offset{}, ahead: map[trace.StringID]int64{}, group: map[trace.StringID]int{}}
+// solveClocks finds, in each window, one offset for each host that fits the
+// bounds of all pairs, as far as there is one. Clocks that could all be right
+// are left alone; one request alone moves no clock.
+func solveClocks(bounds map[ClockKey]*Bounds) *Clocks {
+	byWindow := map[int64]map[HostPair]*Bounds{}
+	for k, b := range bounds {
+		if byWindow[k.Window] == nil {
+			byWindow[k.Window] = map[HostPair]*Bounds{}
+		}
+		byWindow[k.Window][k.HostPair] = b
+	}
+	c := &Clocks{}
+	for w, b := range byWindow {
+		c.Windows = append(c.Windows, solveWindow(w, b))
+	}
+	slices.SortFunc(c.Windows, func(a, b *ClockWindow) int { return cmp.Compare(a.Window, b.Window) })
+	return c
+}
+
+func solveWindow(window int64, bounds map[HostPair]*Bounds) *ClockWindow {
+	c := &ClockWindow{Window: window, Offset: map[HostPair]Offset{}, ahead: map[trace.StringID]int64{}, group: map[trace.StringID]int{}}
 	near := map[trace.StringID][]trace.StringID{}
 	for p, b := range bounds {
 		c.Pairs = append(c.Pairs, p)
@@ -119,8 +174,7 @@ func solveClocks(d *Dict, bounds map[HostPair]*Bounds) *Clocks {
 			near[p.B] = append(near[p.B], p.A)
 		}
 	}
-	slices.SortFunc(c.Pairs, func(a, b HostPair) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) })
-
+	slices.SortFunc(c.Pairs, compareHosts)
 	var hosts []trace.StringID
 	for h := range near {
 		slices.Sort(near[h])
@@ -129,56 +183,108 @@ func solveClocks(d *Dict, bounds map[HostPair]*Bounds) *Clocks {
 	slices.Sort(hosts)
 	groups := 0
 	for _, first := range hosts {
-		if _, done := c.group[first]; done {
+		if c.group[first] != 0 {
 			continue
 		}
 		groups++
-		c.group[first], c.ahead[first] = groups, 0
-		for queue := []trace.StringID{first}; len(queue) > 0; queue = queue[1:] {
-			for _, h := range near[queue[0]] {
-				if _, done := c.group[h]; done {
-					continue
+		c.group[first] = groups
+		members := []trace.StringID{first}
+		for i := 0; i < len(members); i++ {
+			for _, h := range near[members[i]] {
+				if c.group[h] == 0 {
+					c.group[h] = groups
+					members = append(members, h)
 				}
-				c.group[h], c.ahead[h] = groups, c.place(h, near[h])
-				queue = append(queue, h)
 			}
 		}
+		c.settle(members, near)
 	}
 	return c
 }
 
-// place is an offset of h that fits its neighbours that have one: zero if it
-// can be, else the middle of what is left. Where nothing is left the neighbour
-// with the tightest bounds decides.
-func (c *Clocks) place(h trace.StringID, near []trace.StringID) int64 {
-	lo, hi := int64(math.MinInt64), int64(math.MaxInt64)
-	tightLo, tightHi := lo, hi
-	for _, n := range near {
-		ahead, ok := c.ahead[n]
-		if !ok {
-			continue
+// maxClosure is how many hosts' bounds are combined over all ways between them,
+// which costs their number to the third power. Of more, only neighbours are
+// compared.
+const maxClosure = 160
+
+// settle gives the hosts of a group their offsets, in order: zero if it can be,
+// else the middle of what the hosts before it leave.
+func (c *ClockWindow) settle(hosts []trace.StringID, near map[trace.StringID][]trace.StringID) {
+	most := c.closure(hosts, near)
+	for i, h := range hosts {
+		lo, hi := int64(-unbounded), int64(unbounded)
+		for j, g := range hosts[:i] {
+			ahead := c.ahead[g]
+			if most != nil {
+				lo, hi = max(lo, ahead-most[i*len(hosts)+j]), min(hi, ahead+most[j*len(hosts)+i])
+			} else if o, ok := c.Between(g, h); ok {
+				lo, hi = max(lo, ahead+o.Lo), min(hi, ahead+o.Hi)
+			}
 		}
-		o, ok := c.Between(n, h)
-		if !ok {
-			continue
-		}
-		l, u := ahead+o.Lo, ahead+o.Hi
-		lo, hi = max(lo, l), min(hi, u)
-		if tightHi == math.MaxInt64 || u-l < tightHi-tightLo {
-			tightLo, tightHi = l, u
+		switch {
+		case i == 0 || lo <= 0 && 0 <= hi:
+			c.ahead[h] = 0
+		default:
+			c.ahead[h] = lo + (hi-lo)/2
 		}
 	}
-	if lo > hi {
-		lo, hi = tightLo, tightHi
+}
+
+const unbounded = int64(1) << 60
+
+// closure is, for each pair of hosts, the most that the second's clock can be
+// ahead of the first's by any way between them (Floyd and Warshall). Bounds that
+// contradict each other around a circle are widened by as little as makes them
+// agree. It is nil for too many hosts.
+func (c *ClockWindow) closure(hosts []trace.StringID, near map[trace.StringID][]trace.StringID) []int64 {
+	n := len(hosts)
+	if n > maxClosure {
+		return nil
 	}
-	if lo <= 0 && 0 <= hi {
-		return 0
+	place := map[trace.StringID]int{}
+	for i, h := range hosts {
+		place[h] = i
 	}
-	return lo + (hi-lo)/2
+	most := make([]int64, n*n)
+	for widen := int64(0); ; widen = max(10_000, 2*widen) {
+		for i := range most {
+			most[i] = unbounded
+		}
+		for i, h := range hosts {
+			most[i*n+i] = 0
+			for _, g := range near[h] {
+				if o, ok := c.Between(h, g); ok {
+					most[i*n+place[g]] = o.Hi + widen
+				}
+			}
+		}
+		for k := range n {
+			for i := range n {
+				if most[i*n+k] == unbounded {
+					continue
+				}
+				for j := range n {
+					if d := most[i*n+k] + most[k*n+j]; d < most[i*n+j] {
+						most[i*n+j] = d
+					}
+				}
+			}
+		}
+		ok := true
+		for i := range n {
+			ok = ok && most[i*n+i] >= 0
+		}
+		if ok {
+			return most
+		}
+	}
 }
 
 // Between is what is known of clock(b) − clock(a).
-func (c *Clocks) Between(a, b trace.StringID) (Offset, bool) {
+func (c *ClockWindow) Between(a, b trace.StringID) (Offset, bool) {
+	if c == nil {
+		return Offset{}, false
+	}
 	if o, ok := c.Offset[HostPair{a, b}]; ok {
 		return o, true
 	}
@@ -189,7 +295,7 @@ func (c *Clocks) Between(a, b trace.StringID) (Offset, bool) {
 
 // Shift is what to add to a time of host h to place it on the clock of host
 // entry, and whether anything is known of it.
-func (c *Clocks) Shift(entry, h trace.StringID) (int64, bool) {
+func (c *ClockWindow) Shift(entry, h trace.StringID) (int64, bool) {
 	if entry == h {
 		return 0, true
 	}
@@ -201,8 +307,8 @@ func (c *Clocks) Shift(entry, h trace.StringID) (int64, bool) {
 
 // Slack is how far the offset between two hosts may be from the one used. It is
 // zero within one host, and where nothing is known: recorded times stand.
-func (c *Clocks) Slack(a, b trace.StringID) int64 {
-	if a == b || c == nil {
+func (c *ClockWindow) Slack(a, b trace.StringID) int64 {
+	if a == b {
 		return 0
 	}
 	o, ok := c.Between(a, b)
@@ -210,4 +316,15 @@ func (c *Clocks) Slack(a, b trace.StringID) int64 {
 		return 0
 	}
 	return o.Hi - o.Lo
+}
+
+// Slack is the largest of any window.
+func (c *Clocks) Slack(a, b trace.StringID) int64 {
+	var most int64
+	if c != nil {
+		for _, w := range c.Windows {
+			most = max(most, w.Slack(a, b))
+		}
+	}
+	return most
 }

@@ -36,7 +36,7 @@ type Waited struct {
 // A Fold is what requests together tell. Its codes refer to a Dict. Folds merge
 // exactly and in any order.
 type Fold struct {
-	Clocks map[HostPair]*Bounds
+	Clocks map[ClockKey]*Bounds
 	Orders map[SlotPair]*Sketch // start of B less end of A, ns
 	Waited map[SlotID]*Waited
 	// Producers is the ends of producer spans, for the dwell of consumers that
@@ -46,7 +46,7 @@ type Fold struct {
 
 // NewFold returns an empty Fold.
 func NewFold() *Fold {
-	return &Fold{Clocks: map[HostPair]*Bounds{}, Orders: map[SlotPair]*Sketch{}, Waited: map[SlotID]*Waited{}, Producers: map[trace.Link]trace.Time{}}
+	return &Fold{Clocks: map[ClockKey]*Bounds{}, Orders: map[SlotPair]*Sketch{}, Waited: map[SlotID]*Waited{}, Producers: map[trace.Link]trace.Time{}}
 }
 
 // maxSiblings is how many slots of one parent are compared with each other;
@@ -124,10 +124,11 @@ func (f *Folder) clocks(r *Record) {
 		f.pairs[at].lo, f.pairs[at].hi = max(f.pairs[at].lo, lo), min(f.pairs[at].hi, hi)
 	}
 	for _, p := range f.pairs {
-		b := f.Fold.Clocks[p.pair]
+		k := ClockKey{p.pair, windowOf(r.Start())}
+		b := f.Fold.Clocks[k]
 		if b == nil {
 			b = &Bounds{}
-			f.Fold.Clocks[p.pair] = b
+			f.Fold.Clocks[k] = b
 		}
 		b.add(p.lo, p.hi)
 	}
@@ -366,9 +367,9 @@ func (f *Folder) followed(r *Record, i int, ph *Half, w *Waited) {
 // Merge adds o, whose codes m translates into f's.
 func (f *Fold) Merge(o *Fold, m *Remap) {
 	for p, b := range o.Clocks {
-		q := HostPair{m.Strings[p.A], m.Strings[p.B]}
+		q := ClockKey{HostPair{m.Strings[p.A], m.Strings[p.B]}, p.Window}
 		if q.A > q.B {
-			q, b = HostPair{q.B, q.A}, b.flip()
+			q.HostPair, b = HostPair{q.B, q.A}, b.flip()
 		}
 		into := f.Clocks[q]
 		if into == nil {
@@ -453,9 +454,12 @@ func (f *Fold) Use(used []bool) {
 // are canonical.
 func (f *Fold) AppendBinary(to []byte) []byte {
 	to = binary.AppendUvarint(to, uint64(len(f.Clocks)))
-	for _, p := range sortedKeys(f.Clocks, compareHosts) {
+	for _, p := range sortedKeys(f.Clocks, func(a, b ClockKey) int {
+		return cmp.Or(cmp.Compare(a.Window, b.Window), compareHosts(a.HostPair, b.HostPair))
+	}) {
 		b := f.Clocks[p]
-		to = appendHosts(to, p)
+		to = appendHosts(to, p.HostPair)
+		to = binary.AppendVarint(to, p.Window)
 		to = binary.AppendUvarint(to, uint64(b.N))
 		for _, list := range [2][]int64{b.Lo, b.Hi} {
 			to = binary.AppendUvarint(to, uint64(len(list)))
@@ -526,7 +530,7 @@ func DecodeFold(d *Decoder, dict *Dict) *Fold {
 		return &s
 	}
 	for range d.Length(4) {
-		p := hosts()
+		p := ClockKey{hosts(), d.Int()}
 		b := &Bounds{N: int64(d.Uint())}
 		for _, list := range [2]*[]int64{&b.Lo, &b.Hi} {
 			n := d.Length(1)

@@ -56,7 +56,7 @@ func draw(s *trace.Store) *drawn {
 			folder.Add(r)
 		})
 	})
-	d.verdicts = NewVerdicts(d.dict, d.fold, SolveClocks(d.dict, d.fold))
+	d.verdicts = NewVerdicts(d.dict, d.fold, SolveClocks(d.fold))
 	return d
 }
 
@@ -113,9 +113,9 @@ func (d *drawn) section(kind string) string {
 			fmt.Fprintf(&out, "%s before %s: held %d refuted %d %s\n", shown(p.A), shown(p.B), o.Held, o.Refuted, [...]string{"undecided", "held", "refuted"}[o.Verdict])
 		}
 	case "clocks":
-		for _, p := range d.verdicts.Clocks.Pairs {
-			o := d.verdicts.Clocks.Offset[p]
-			shift, _ := d.verdicts.Clocks.Shift(p.A, p.B)
+		for _, p := range d.verdicts.Clocks.Windows[0].Pairs {
+			o := d.verdicts.Clocks.Windows[0].Offset[p]
+			shift, _ := d.verdicts.Clocks.Windows[0].Shift(p.A, p.B)
 			fmt.Fprintf(&out, "%s to %s: %s..%sms, shift %sms, contradictions %d\n", d.dict.String(p.A), d.dict.String(p.B), ms(o.Lo), ms(o.Hi), ms(shift), o.Contradictions)
 		}
 	case "requests":

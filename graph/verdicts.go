@@ -80,7 +80,7 @@ type Verdicts struct {
 }
 
 // SolveClocks finds the clocks' offsets from the bounds of a merged fold.
-func SolveClocks(d *Dict, f *Fold) *Clocks { return solveClocks(d, f.Clocks) }
+func SolveClocks(f *Fold) *Clocks { return solveClocks(f.Clocks) }
 
 // NewVerdicts reads a merged fold. Clocks come from all sets together, since a
 // clock does not know which set it is in.
@@ -95,8 +95,7 @@ func NewVerdicts(d *Dict, f *Fold, clocks *Clocks) *Verdicts {
 		}
 		var offset, slack int64
 		if p.Hosts != (HostPair{}) {
-			shift, _ := clocks.Shift(p.Hosts.A, p.Hosts.B)
-			offset, slack = -shift, clocks.Slack(p.Hosts.A, p.Hosts.B)
+			offset, slack = v.skew(p.Hosts), clocks.Slack(p.Hosts.A, p.Hosts.B)
 		}
 		refuted := s.Below(offset - slack)
 		o.Refuted += refuted
@@ -141,13 +140,18 @@ func NewVerdicts(d *Dict, f *Fold, clocks *Clocks) *Verdicts {
 	return v
 }
 
-// skew is how far the second host's clock is ahead of the first's.
+// skew is how far the second host's clock is ahead of the first's, in the first
+// window that tells. Counts over all windows cannot be taken apart again.
 func (v *Verdicts) skew(p HostPair) int64 {
-	if p == (HostPair{}) {
+	if p == (HostPair{}) || v.Clocks == nil {
 		return 0
 	}
-	shift, _ := v.Clocks.Shift(p.A, p.B)
-	return -shift
+	for _, w := range v.Clocks.Windows {
+		if shift, ok := w.Shift(p.A, p.B); ok {
+			return -shift
+		}
+	}
+	return 0
 }
 
 // Order is what is known of a before b.

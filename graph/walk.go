@@ -67,6 +67,7 @@ type Walker struct {
 	Moved []int32
 
 	r          *Record
+	clocks     *ClockWindow
 	start, end []int64 // of each half on the entry's clock; half 2i is the client's, 2i+1 the work's
 	clipStart  []int64
 	clipEnd    []int64
@@ -145,7 +146,7 @@ func (w *Walker) place() {
 	w.start, w.end, w.shift = grow(w.start, n), grow(w.end, n), grow(w.shift, n)
 	entry := w.Dict.ProcAt(r.Calls[0].Outer().Proc).Host
 	zero := r.Start()
-	clocks := w.Verdicts.clocks()
+	w.clocks = w.Verdicts.clocks().At(zero)
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		for _, client := range [2]bool{true, false} {
@@ -157,7 +158,7 @@ func (w *Walker) place() {
 				continue
 			}
 			host := w.Dict.ProcAt(h.Proc).Host
-			shift, known := clocks.Shift(entry, host)
+			shift, known := w.clocks.Shift(entry, host)
 			if !known {
 				// Keep to the clock of the half that caused this one: what was
 				// centred takes along what its host did below it.
@@ -167,8 +168,8 @@ func (w *Walker) place() {
 			}
 			k := half(int32(i), client)
 			if !client && c.Client.Seen() && !c.ClientEnd.Left() {
-				if s, moved := w.centre(i, shift); moved {
-					shift = s
+				var centred bool
+				if shift, centred = w.fit(i, shift); centred {
 					w.Moved = append(w.Moved, int32(i))
 				}
 			}
@@ -195,20 +196,33 @@ func (w *Walker) hostOf(k int32) (host trace.StringID) {
 	return w.Dict.ProcAt(c.Work.Proc).Host
 }
 
-// centre is the shift that puts the work half of call i in the middle of its
-// client half, if the shift used leaves it outside, it would fit, and the two
-// are of different hosts.
-func (w *Walker) centre(i int, shift int64) (int64, bool) {
+// fit is the shift that puts the work half of call i inside its client half, if
+// the shift used leaves it outside, it would fit, and the two are of different
+// hosts. By less than the clocks' slack it is moved as little as needed; else the
+// clocks say nothing of it, and it is centred.
+func (w *Walker) fit(i int, shift int64) (fitted int64, centred bool) {
 	c := &w.r.Calls[i]
 	k := half(int32(i), true)
 	zero := w.r.Start()
 	ws, we := int64(c.Work.Start-zero)+shift, int64(c.Work.End-zero)+shift
 	cs, ce := w.start[k], w.end[k]
-	if ws >= cs && we <= ce || we-ws > ce-cs || w.Dict.ProcAt(c.Work.Proc).Host == w.hostOf(k) {
-		return 0, false
+	host := w.Dict.ProcAt(c.Work.Proc).Host
+	if ws >= cs && we <= ce || we-ws > ce-cs || host == w.hostOf(k) {
+		return shift, false
+	}
+	out := max(cs-ws, we-ce)
+	if out <= max(w.clocks.Slack(w.hostOf(k), host), smallStep) {
+		if ws < cs {
+			return shift + cs - ws, false
+		}
+		return shift + ce - we, false
 	}
 	return shift + cs + (ce-cs-(we-ws))/2 - ws, true
 }
+
+// smallStep is how far a callee's half may lie outside its caller's to be a
+// matter of timestamps and not of clocks.
+const smallStep = 1_000_000
 
 // clip cuts every half to what its caller waited for, from the entry down, and
 // sets aside what ran beyond.
@@ -288,7 +302,7 @@ func (w *Walker) beside(k int32, parentEnd int64) {
 // slack is how far the clock of a half may be from that of the half above.
 func (w *Walker) slack(k int32) int64 {
 	up := w.above(int(k/2), k%2 == 0)
-	return w.Verdicts.clocks().Slack(w.hostOf(up), w.hostOf(k))
+	return w.clocks.Slack(w.hostOf(up), w.hostOf(k))
 }
 
 // list makes the children of each half that its end may have waited for, in

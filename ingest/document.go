@@ -74,7 +74,7 @@ func decodeJSON(k *sink, d *jsonDecoder, careful bool, trial func() *sink) bool 
 		if !careful {
 			return false
 		}
-		err := *d.err
+		err, ranOn := *d.err, false
 		next := nextLine(k.data, from+1)
 		at := err.at
 		switch {
@@ -90,11 +90,10 @@ func decodeJSON(k *sink, d *jsonDecoder, careful bool, trial func() *sink) bool 
 			at = next - 1
 			err.cut = true
 			err.message = "ends before it is complete"
+			ranOn = true
 		}
-		if !recovering {
-			k.broken(from, at, next, err)
-		}
-		recovering = true
+		k.broken(from, at, next, err)
+		recovering = recovering || ranOn
 		from = next
 	}
 	return true

@@ -36,7 +36,7 @@ type frameCutter struct {
 func (f *frameCutter) next() *chunk {
 	c := &chunk{offset: f.offset, binary: true, format: otlpFrames}
 	buf := newBuffer()
-	for !f.ended && len(buf) < chunkSize {
+	for !f.ended && len(buf) < f.limits.chunk {
 		at := f.offset
 		var header [4]byte
 		n, err := io.ReadFull(f.r, header[:])
@@ -155,7 +155,7 @@ type protoCutter struct {
 func (p *protoCutter) next() *chunk {
 	c := &chunk{offset: p.offset, binary: true, format: otlpProto}
 	buf := newBuffer()
-	for !p.ended && len(buf) < chunkSize {
+	for !p.ended && len(buf) < p.limits.chunk {
 		at := p.offset
 		head, err := p.r.Peek(20)
 		if len(head) == 0 {

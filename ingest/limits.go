@@ -12,6 +12,8 @@ type Limits struct {
 	Buckets    int   // buckets, quantiles or exemplars of one metric point; default 16384
 	Expansion  int64 // decompressed bytes per compressed byte, once 64 MiB are decompressed; default 2000
 	Files      int   // files found in directories and globs; default 100,000
+
+	chunk int // how much is decoded at a time; tests make it small
 }
 
 func (l Limits) withDefaults() Limits {
@@ -20,7 +22,7 @@ func (l Limits) withDefaults() Limits {
 		def int
 	}{
 		{&l.Document, 1 << 30}, {&l.Depth, 128}, {&l.Text, 64 << 10}, {&l.Attributes, 4096},
-		{&l.Events, 16384}, {&l.Buckets, 16384}, {&l.Files, 100_000},
+		{&l.Events, 16384}, {&l.Buckets, 16384}, {&l.Files, 100_000}, {&l.chunk, chunkSize},
 	} {
 		if *d.v <= 0 {
 			*d.v = d.def

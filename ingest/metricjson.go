@@ -255,7 +255,7 @@ func (d *jsonDecoder) pointTime(name string, wrong *string) trace.Time {
 	}
 	t, good := parseTime(b)
 	if !ok || !good {
-		*wrong = "its " + name + " time " + quoteText(b) + " is not a number of nanoseconds from 0 to 2^63-1"
+		*wrong = "its " + name + " time " + timeText(b) + " is not a number of nanoseconds from 0 to 2^63-1"
 	}
 	return t
 }

@@ -1,7 +1,9 @@
 package ingest
 
 import (
+	"bytes"
 	"encoding/base64"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -261,6 +263,7 @@ func (d *jsonDecoder) span(resource trace.ResourceID, scope trace.ScopeID) {
 		k.reject(at, trace.BadTime, wrong)
 		return
 	}
+	k.marks()
 	k.endSpan()
 }
 
@@ -272,7 +275,7 @@ func (d *jsonDecoder) time(name string, wrong *string) trace.Time {
 	}
 	t, good := parseTime(b)
 	if !ok || !good {
-		*wrong = "the span's " + name + " time " + quoteText(b) + " is not a number of nanoseconds from 0 to 2^63-1"
+		*wrong = "the span's " + name + " time " + timeText(b) + " is not a number of nanoseconds from 0 to 2^63-1"
 	}
 	return t
 }
@@ -446,20 +449,43 @@ func (d *jsonDecoder) link() {
 }
 
 // linkWith adds a link with attributes, of which one is read: that the link is
-// an OpenTracing reference that follows from the parent.
+// an OpenTracing reference that follows from its target.
 func (k *sink) linkWith(l trace.RawLink, attrs []trace.RawAttr) {
 	for _, a := range attrs {
-		if string(a.Key) == refType && string(a.Value.Bytes) == followsFrom && l.ID == k.span.ParentID {
-			k.span.Flags |= trace.FollowsFrom
+		if string(a.Key) == refType && string(a.Value.Bytes) == followsFrom {
+			k.follows = append(k.follows, l)
 		}
 	}
 	k.link(l)
 }
 
+// sharedHalf and refType are the attributes for which formats other than OTLP
+// have fields: the server's half of a Zipkin span, and a Jaeger reference.
 const (
+	sharedHalf  = "zipkin.shared"
 	refType     = "opentracing.ref_type"
 	followsFrom = "follows_from"
 )
+
+// marks sets the flags of the span that OTLP has no fields for.
+func (k *sink) marks() {
+	s := &k.span
+	for _, l := range k.follows {
+		if l.ID == s.ParentID && l.ID != trace.NoSpanID && l.TraceID == s.TraceID {
+			s.Flags |= trace.FollowsFrom
+			s.Links = slices.DeleteFunc(s.Links, func(o trace.RawLink) bool { return o == l })
+		}
+	}
+	for i := range s.Attrs {
+		if a := &s.Attrs[i]; len(a.Key) == len(sharedHalf) && string(a.Key) == sharedHalf && a.Value.Type == trace.Bool {
+			if a.Value.Int != 0 {
+				s.Flags |= trace.Shared
+			}
+			s.Attrs = slices.Delete(s.Attrs, i, i+1)
+			break
+		}
+	}
+}
 
 // attributes reads a list of key-value pairs, or a plain object.
 func (d *jsonDecoder) attributes(to []trace.RawAttr) []trace.RawAttr {
@@ -481,8 +507,14 @@ func (d *jsonDecoder) attributesAfter(to []trace.RawAttr, from int) []trace.RawA
 		return to
 	}
 	for d.element() {
-		d.peek()
 		at := d.pos
+		if len(to)-from < k.limits.Attributes {
+			to = append(to, trace.RawAttr{})
+			if d.usual(&to[len(to)-1]) {
+				continue
+			}
+			to = to[:len(to)-1]
+		}
 		if d.peek() != '{' {
 			d.bad(at, "an attribute is not an object; it was left out")
 			d.skip()
@@ -499,6 +531,51 @@ func (d *jsonDecoder) attributesAfter(to []trace.RawAttr, from int) []trace.RawA
 		to = k.add(to, from, key, v)
 	}
 	return to
+}
+
+// usual reads a pair exactly as nearly all writers write it: its key, and a text
+// or an integer, in ASCII without escapes or spaces. It reports false, having
+// read nothing, if the pair is any other.
+func (d *jsonDecoder) usual(a *trace.RawAttr) bool {
+	const opening, middle = `{"key":"`, `","value":{"`
+	b := d.data[d.pos:]
+	if len(b) < len(opening) || string(b[:len(opening)]) != opening {
+		return false
+	}
+	n := plainRun(b, len(opening))
+	key := b[len(opening):n]
+	b = b[n:]
+	if len(b) < len(middle) || string(b[:len(middle)]) != middle {
+		return false
+	}
+	b = b[len(middle):]
+	const text, integer = `stringValue":"`, `intValue":"`
+	var v []byte
+	switch {
+	case len(b) > len(text) && string(b[:len(text)]) == text:
+		n = plainRun(b, len(text))
+		v = b[len(text):n]
+		if len(v) > d.sink.limits.Text {
+			return false
+		}
+		a.Value.Type, a.Value.Bytes = trace.String, v
+	case len(b) > len(integer) && string(b[:len(integer)]) == integer:
+		n = plainRun(b, len(integer))
+		x, ok := parseInt(b[len(integer):n])
+		if !ok {
+			return false
+		}
+		a.Value.Type, a.Value.Int = trace.Int, x
+	default:
+		return false
+	}
+	b = b[n:]
+	if len(b) < 3 || string(b[:3]) != `"}}` || len(key) > d.sink.limits.Text || d.depth+2 > d.maxDepth {
+		return false
+	}
+	a.Key = key
+	d.pos = len(d.data) - len(b) + 3
+	return true
 }
 
 // keyValue reads a pair, its keys in any order.
@@ -798,4 +875,14 @@ func appendString(to, text []byte) []byte {
 		i++
 	}
 	return append(to, '"')
+}
+
+// timeText shows a time that is out of range: with its unit, if it is a whole
+// number.
+func timeText(b []byte) string {
+	digits := bytes.TrimPrefix(bytes.Trim(b, `"`), []byte("-"))
+	if len(digits) > 0 && len(digits) <= 40 && len(bytes.Trim(digits, "0123456789")) == 0 {
+		return string(bytes.Trim(b, `"`)) + " ns"
+	}
+	return quoteText(b)
 }

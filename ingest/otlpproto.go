@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/tailscope/tailscope/trace"
 )
@@ -32,14 +33,12 @@ func (d *protoDecoder) request(k *sink) {
 		from, to := d.message(end)
 		after := d.pos
 		switch d.pos = from; what {
-		case spanItems:
-			d.resource(to, "resourceSpans", d.scopeSpans)
 		case metricItems:
 			d.resource(to, "resourceMetrics", d.scopeMetrics)
 		case logItems:
 			d.resource(to, "resourceLogs", d.scopeLogs)
-		default:
-			d.resource(to, "resource", nil)
+		default: // spans, or nothing that tells
+			d.resource(to, "resourceSpans", d.scopeSpans)
 		}
 		d.pos = after
 	}
@@ -75,8 +74,8 @@ const (
 func (d *protoDecoder) items(end int) itemKind {
 	what := noItems
 	d.lists(end, 1, func(end int) bool {
-		return !d.lists(end, 2, func(end int) bool {
-			return !d.lists(end, 2, func(end int) bool {
+		return d.lists(end, 2, func(end int) bool {
+			return d.lists(end, 2, func(end int) bool {
 				what = d.item(end)
 				return what == noItems
 			})
@@ -106,28 +105,38 @@ func (d *protoDecoder) lists(end, field int, f func(end int) bool) bool {
 // item tells a span, a metric and a log record apart by the types of their
 // fields: a span has a kind (6, a number) and times at 7 and 8; a log record has
 // times at 1 and 11, a severity (2, a number) and flags at 8; the direct fields
-// of a metric are all texts and messages, and none is 6.
+// of a metric are all texts and messages, and none is 6. A span of which nothing
+// but texts was recorded has an identifier at 1 that is no name.
 func (d *protoDecoder) item(end int) itemKind {
 	what := noItems
-	lengths := true
 	for num, typ, ok := d.field(end); ok; num, typ, ok = d.field(end) {
+		from := d.pos
 		d.skip(typ, end)
 		switch {
 		case typ == fixed64 && (num == 7 || num == 8), typ == varint && num == 6, typ == fixed32 && num == 16:
 			return spanItems
 		case typ == fixed64 && (num == 1 || num == 11), typ == varint && num == 2, typ == fixed32 && num == 8, typ == length && num == 6:
 			return logItems
-		case typ != length:
-			lengths = false
-		case num == 5 || num == 7 || num == 9 || num == 10 || num == 11:
+		case typ == length && num == 1 && d.pos-from == 17 && !printable(d.data[from+1:d.pos]):
+			return spanItems
+		case typ == length && (num == 5 || num == 7 || num == 9 || num == 10 || num == 11):
 			what = metricItems
 		}
 	}
-	if d.err != nil || !lengths {
+	if d.err != nil {
 		d.err = nil // met again when the item is read
 		return noItems
 	}
 	return what
+}
+
+func printable(b []byte) bool {
+	for _, r := range string(b) {
+		if r < ' ' || r == utf8.RuneError {
+			return false
+		}
+	}
+	return true
 }
 
 // resource reads the element of a list by resource; scopes reads the messages
@@ -156,9 +165,7 @@ func (d *protoDecoder) resource(end int, name string, scopes func(end int, resou
 			from, to := d.message(end)
 			after := d.pos
 			d.pos = from
-			if scopes != nil {
-				scopes(to, resource)
-			}
+			scopes(to, resource)
 			d.pos = after
 		case num == 1 || num == 3:
 			d.skip(typ, end)
@@ -344,6 +351,7 @@ func (d *protoDecoder) span(end int, resource trace.ResourceID, scope trace.Scop
 		k.reject(at, kind, wrong)
 		return
 	}
+	k.marks()
 	k.endSpan()
 }
 
@@ -464,13 +472,72 @@ func (d *protoDecoder) link(end int) {
 // attribute reads a key-value pair into a list that begins at from.
 func (d *protoDecoder) attribute(to []trace.RawAttr, from, end int) []trace.RawAttr {
 	at, stop := d.message(end)
+	k := d.sink
+	if len(to)-from < k.limits.Attributes && stop-at <= k.limits.Text {
+		to = append(to, trace.RawAttr{})
+		if d.usual(&to[len(to)-1], at, stop) {
+			return to
+		}
+		to = to[:len(to)-1]
+	}
 	d.pos = at
 	key, v := d.keyValue(stop, 0)
 	d.pos = stop
 	if d.err != nil {
 		return to
 	}
-	return d.sink.add(to, from, key, v)
+	return k.add(to, from, key, v)
+}
+
+// usual reads a pair as nearly all writers write it: the key, and a text, an
+// integer, a double or a boolean, and nothing else; the Collector writes the
+// value first. It reports false, having judged nothing, if the pair is any other.
+func (d *protoDecoder) usual(a *trace.RawAttr, at, stop int) bool {
+	b := d.data[at:stop]
+	if len(b) < 4 || b[1] >= 0x80 || len(b) < 4+int(b[1]) {
+		return false
+	}
+	first := int(b[0])
+	key, v := b[2:2+b[1]], b[2+b[1]:]
+	if int(v[1]) != len(v)-2 || v[1] >= 0x80 {
+		return false
+	}
+	second := int(v[0])
+	v = v[2:]
+	if first == 2<<3|length {
+		first, second = second, first
+		key, v = v, key
+	}
+	if first != 1<<3|length || second != 2<<3|length || len(v) < 2 || !utf8.Valid(key) {
+		return false
+	}
+	a.Key = key
+	switch v[0] {
+	case 1<<3 | length: // shorter than 128 bytes, as v is
+		if int(v[1]) != len(v)-2 || !utf8.Valid(v[2:]) {
+			return false
+		}
+		a.Value.Type, a.Value.Bytes = trace.String, v[2:]
+	case 2<<3 | varint:
+		if len(v) != 2 || v[1] > 1 {
+			return false
+		}
+		a.Value.Type, a.Value.Int = trace.Bool, int64(v[1])
+	case 3<<3 | varint:
+		x, size := binary.Uvarint(v[1:])
+		if size != len(v)-1 {
+			return false
+		}
+		a.Value.Type, a.Value.Int = trace.Int, int64(x)
+	case 4<<3 | fixed64:
+		if len(v) != 9 {
+			return false
+		}
+		a.Value.Type, a.Value.Double = trace.Double, math.Float64frombits(binary.LittleEndian.Uint64(v[1:]))
+	default:
+		return false
+	}
+	return true
 }
 
 func (d *protoDecoder) keyValue(end, depth int) (key []byte, v trace.RawValue) {
@@ -577,7 +644,7 @@ func decodeFrames(k *sink, p *protoDecoder, j *jsonDecoder, c *chunk, careful bo
 		if f.packed {
 			k.frameAt = f.offset
 		}
-		if looksJSON(k.data) && len(skipSpace(k.data)) > 0 {
+		if c.format == otlpFrames && len(k.data) > 0 && (k.data[0] == '{' || k.data[0] == '[') {
 			if !decodeJSON(k, j, careful, trial) {
 				return false
 			}

@@ -48,12 +48,18 @@ type result struct {
 	chunk  *chunk
 	tables *trace.Tables // a view
 	remap  *trace.Remap  // of the worker, into the set's tables
+	worker *worker       // whose store it is
 	last   bool          // the file ends here
 }
 
-// A pool reads files with several workers. Each takes the next chunk of the
-// first file that no other worker is just reading, decodes it, and hands it to
-// the merger. Chunk borders depend on the content alone.
+// A pool reads files with several workers. Each takes the next chunk of a file
+// that no other worker is just reading, decodes it, and hands it to the merger.
+//
+// Nothing of this shows in the result. Chunk borders depend on the content
+// alone, and chunks are merged in the order of the input. A worker's tables see
+// chunks in that order too, or are begun anew; so a string that is new to the
+// set when a chunk is merged was met first in this chunk, by whichever worker,
+// and the set numbers its strings as one worker would.
 type pool struct {
 	options Options
 	limits  Limits
@@ -108,7 +114,7 @@ func (p *pool) run(ctx context.Context, workers int) error {
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
-			w := &worker{pool: p}
+			w := &worker{pool: p, single: workers == 1}
 			for ctx.Err() == nil && w.step() {
 			}
 		})
@@ -124,11 +130,14 @@ func (p *pool) run(ctx context.Context, workers int) error {
 	return nil
 }
 
-// take is the next chunk to decode; nil when there is none left.
-func (p *pool) take() (c *chunk, file, index int) {
+// take is the next chunk to decode; nil when there is none left. It is of the
+// first file from at on that no other worker is just reading, else of one before.
+func (p *pool) take(at int) (c *chunk, file, index int) {
 	for {
 		var busy *source
-		for i, f := range p.files {
+		for n := range p.files {
+			i := (at + n) % len(p.files)
+			f := p.files[i]
 			if f.done.Load() {
 				continue
 			}
@@ -156,13 +165,20 @@ func (p *pool) take() (c *chunk, file, index int) {
 	}
 }
 
-// A worker decodes chunks one after another and keeps its tables between them.
+// A worker decodes chunks one after another. It keeps its tables between them,
+// and the memory of stores that were joined. A single worker has the tables of
+// the set.
 type worker struct {
 	pool   *pool
+	single bool
+	file   int // of the last chunk
 	tables *trace.Tables
 	remap  *trace.Remap
 	json   jsonDecoder
 	proto  protoDecoder
+
+	lock sync.Mutex
+	free []*trace.Store
 }
 
 // maxTables is how many strings a worker's tables hold before new ones are
@@ -171,17 +187,21 @@ const maxTables = 1 << 18
 
 // step decodes one chunk and reports whether there was one.
 func (w *worker) step() bool {
-	c, file, index := w.pool.take()
+	c, file, index := w.pool.take(w.file)
 	if c == nil {
 		return false
 	}
+	if file < w.file {
+		w.tables = nil // see pool
+	}
+	w.file = file
 	r := &result{chunk: c, last: c.data == nil}
 	if r.last {
 		r.sink = &sink{}
 	} else {
 		w.begin()
 		r.sink = w.decode(c)
-		r.tables, r.remap = w.tables.View(), w.remap
+		r.worker, r.tables, r.remap = w, w.tables.View(), w.remap
 	}
 	w.pool.deliver(r, file, index)
 	recycle(c)
@@ -190,15 +210,42 @@ func (w *worker) step() bool {
 
 // begin sees to the worker's tables.
 func (w *worker) begin() {
-	if w.tables == nil || w.tables.Strings() > maxTables {
+	switch {
+	case w.single:
+		w.tables, w.remap = w.pool.set.Tables, nil
+	case w.tables == nil || w.tables.Strings() > maxTables:
 		w.tables, w.remap = trace.NewTables(), new(trace.Remap)
 	}
 }
 
+// store is an empty store over the worker's tables.
+func (w *worker) store() *trace.Store {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	for n := len(w.free); n > 0; n = len(w.free) {
+		s := w.free[n-1]
+		w.free = w.free[:n-1]
+		if s.Tables == w.tables {
+			s.Reset()
+			return s
+		}
+	}
+	s := trace.NewStore(w.tables)
+	s.KeepAll = w.pool.options.KeepAll
+	return s
+}
+
+// release gives a store back.
+func (w *worker) release(s *trace.Store) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if len(w.free) < 4 {
+		w.free = append(w.free, s)
+	}
+}
+
 func (w *worker) sink(c *chunk) *sink {
-	spans := trace.NewStore(w.tables)
-	spans.KeepAll = w.pool.options.KeepAll
-	return newSink(spans, metric.NewStore(w.tables), &w.pool.limits, c)
+	return newSink(w.store(), metric.NewStore(w.tables), &w.pool.limits, c)
 }
 
 // decode reads a chunk. Most are sound. One that is not is read again, with
@@ -214,10 +261,14 @@ func (w *worker) decode(c *chunk) *sink {
 	if read(k, false, nil) {
 		return k
 	}
-	k = w.sink(c) // what was read so far is dropped
+	w.release(k.spans) // what was read so far is dropped
+	k = w.sink(c)
 	var t *sink
 	read(k, true, func() *sink {
 		if t == nil || t.spans.Len() > 1000 || t.points.Points() > 1000 {
+			if t != nil {
+				w.release(t.spans)
+			}
 			t = w.sink(c)
 		}
 		t.units, t.lastUnit = 0, -1
@@ -252,11 +303,20 @@ func (p *pool) deliver(r *result, file, index int) {
 func (p *pool) join(r *result, file int) {
 	set, f, src := p.set, &p.set.Files[file], p.files[file]
 	if r.tables != nil {
-		set.Tables.AbsorbMore(r.tables, r.remap)
-		set.Spans.Append(r.spans, r.remap)
-		set.Metrics.Append(r.points, r.remap)
 		f.Spans += int64(r.spans.Len())
 		f.MetricPoints += int64(r.points.Points())
+		p.grow(r.spans)
+		if r.remap != nil {
+			set.Tables.AbsorbMore(r.tables, r.remap)
+			set.Spans.Append(r.spans, r.remap)
+			set.Metrics.Append(r.points, r.remap)
+		} else {
+			set.Spans.Append(r.spans, nil)
+			if r.points.Points() > 0 {
+				set.Metrics.Append(r.points, set.Tables.Same())
+			}
+		}
+		r.worker.release(r.spans)
 	}
 	src.formats |= r.formats
 	if r.head != nil {
@@ -296,6 +356,20 @@ func (p *pool) join(r *result, file int) {
 		if f.Format != "" || src.packing != "" {
 			f.Format += src.packing
 		}
+	}
+}
+
+// grow makes room for all spans of the input, if it can be told how many there
+// are: when some are read and the size of the input is known.
+func (p *pool) grow(o *trace.Store) {
+	s := p.set.Spans
+	done := p.done.Load()
+	if p.total == 0 || done == 0 || s.Len()+o.Len() <= s.Cap() {
+		return
+	}
+	all := float64(s.Len()+o.Len()) * float64(p.total) / float64(done)
+	if want := int(min(1.1*all, 8*float64(s.Len()+o.Len()))); want > s.Len() {
+		s.Grow(want-s.Len(), o)
 	}
 }
 

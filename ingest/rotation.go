@@ -31,7 +31,7 @@ func (k *sink) aside(from, next int, kind trace.DefectKind, error Located) bool 
 	f := &fragment{bytes.Clone(text), kind, error}
 	switch {
 	case k.begins && len(skipSpace(k.data[:from])) == 0 && text[0] != '{' && text[0] != '[':
-		f.text = bytes.TrimRight(f.text, "\r\n")
+		f.text = bytes.TrimRight(bytes.Clone(k.data[:next]), "\r\n")
 		k.head = f
 	case k.ends && next == len(k.data) && kind == trace.CutOff && !bytes.HasSuffix(text, []byte{'\n'}):
 		k.tail = f
@@ -60,7 +60,7 @@ func (p *pool) joinRotated(w *worker) {
 			if k.errorsTotal > 0 || k.rejected > 0 || k.documents != 1 {
 				continue
 			}
-			p.join(&result{sink: k, chunk: c, tables: w.tables.View(), remap: w.remap}, i)
+			p.join(&result{sink: k, chunk: c, worker: w, tables: w.tables.View(), remap: w.remap}, i)
 			a.tail, b.head = nil, nil
 		}
 	}

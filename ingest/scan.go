@@ -194,6 +194,21 @@ func plain(x uint64, ascii uint64) int {
 	return bits.TrailingZeros64(hit&highs) / 8
 }
 
+// plainRun is the end of the run of plain ASCII text in b that begins at i.
+func plainRun(b []byte, i int) int {
+	for i+8 <= len(b) {
+		n := plain(binary.LittleEndian.Uint64(b[i:]), highs)
+		i += n
+		if n < 8 {
+			return i
+		}
+	}
+	for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= ' ' && b[i] < 0x80 {
+		i++
+	}
+	return i
+}
+
 // str reads a string; the caller has seen its quote.
 func (s *scanner) str() []byte {
 	if s.err != nil {

@@ -53,6 +53,7 @@ type sink struct {
 	point   metric.RawPoint
 	attrs   []trace.RawAttr // of a resource or scope
 	nested  []trace.RawAttr // of events
+	follows []trace.RawLink // that say so of their target
 	extents []extent        // of the events in nested
 	canon   []byte          // arrays and lists in canonical form
 	inner   []byte          // one of them, while it is moved
@@ -162,6 +163,7 @@ func (k *sink) beginSpan() *trace.RawSpan {
 	k.span.Reset()
 	k.span.Start, k.span.End = trace.NoTime, trace.NoTime
 	k.nested, k.extents, k.canon = k.nested[:0], k.extents[:0], k.canon[:0]
+	k.follows = k.follows[:0]
 	return &k.span
 }
 

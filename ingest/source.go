@@ -147,16 +147,16 @@ func (s *source) sniff(r *bufio.Reader, head []byte) *sourceError {
 	case framedZstd(head):
 		s.packing += "+zstd-frames"
 		s.cut = &frameCutter{r: r, limits: s.limits, zstd: true}
+	case looksProto(head):
+		s.cut = &protoCutter{r: r, limits: s.limits}
 	case framedProto(head):
 		s.cut = &frameCutter{r: r, limits: s.limits}
 	case looksJSON(head):
-		s.cut = &textCutter{r: r, limit: s.limits.Document, line: 1}
-	case looksProto(head):
-		s.cut = &protoCutter{r: r, limits: s.limits}
+		s.cut = &textCutter{r: r, limits: s.limits, line: 1}
 	default:
 		name := foreignFile(head)
 		if name == "" && jsonInside(head) { // begins with the rest of a line
-			s.cut = &textCutter{r: r, limit: s.limits.Document, line: 1}
+			s.cut = &textCutter{r: r, limits: s.limits, line: 1}
 			break
 		}
 		if name == "" {
@@ -220,8 +220,9 @@ func framedProto(head []byte) bool {
 	return n > 0 && (looksProto(rest) && n > 1 || rest[0] == '{' && head[0] == 0)
 }
 
-// looksProto reports whether head begins like an OTLP request: a field 1 that
-// holds a message with field 1, 2 or 3 (resource, scopes, schema URL).
+// looksProto reports whether head begins like an OTLP request: with a field 1
+// that holds a message whose fields are those of an element by resource, as far
+// as head shows it.
 func looksProto(head []byte) bool {
 	if len(head) < 2 || head[0] != 0x0a {
 		return false
@@ -230,11 +231,23 @@ func looksProto(head []byte) bool {
 	if size <= 0 {
 		return false
 	}
-	inner := head[1+size:]
-	if n == 0 || len(inner) == 0 {
-		return n == 0
+	rest := head[1+size:]
+	for n > 0 && len(rest) > 0 {
+		tag, a := binary.Uvarint(rest)
+		if tag != 1<<3|length && tag != 2<<3|length && tag != 3<<3|length && tag != 1000<<3|length {
+			return a == 0 // the end of head
+		}
+		m, b := binary.Uvarint(rest[a:])
+		if b == 0 {
+			return true
+		}
+		if b < 0 || m > n || uint64(a+b)+m > n {
+			return false
+		}
+		n -= uint64(a+b) + m
+		rest = rest[min(uint64(len(rest)), uint64(a+b)+m):]
 	}
-	return inner[0] == 0x0a || inner[0] == 0x12 || inner[0] == 0x1a || len(inner) > 2 && inner[0] == 0xc2 && inner[1] == 0x3e
+	return true
 }
 
 // A counter tells of the bytes it reads.
@@ -303,7 +316,7 @@ func recycle(c *chunk) {
 // documents, and a line cannot end inside a string.
 type textCutter struct {
 	r      io.Reader
-	limit  int
+	limits *Limits
 	line   int64
 	offset int64
 	carry  []byte
@@ -316,15 +329,15 @@ func (t *textCutter) next() *chunk {
 	buf := append(newBuffer(), t.carry...)
 	t.carry = t.carry[:0]
 	searched := 0
-	for want := chunkSize; ; want *= 2 {
+	for want := t.limits.chunk; ; want *= 2 {
 		buf = t.fill(buf, want)
 		cut := len(buf)
 		if !t.ended {
 			cut = lastBorder(buf, searched)
-			if cut == 0 && len(buf) >= t.limit {
+			if cut == 0 && len(buf) >= t.limits.Document {
 				t.ended = true
 				t.errors = append(t.errors, sourceError{kind: trace.Oversized, where: "line " + strconv.FormatInt(t.line, 10), rejected: true,
-					message: fmt.Sprintf("a document of more than %d bytes; the rest of the file was not read", t.limit)})
+					message: fmt.Sprintf("a document of more than %d bytes; the rest of the file was not read", t.limits.Document)})
 				buf, cut = buf[:0], 0
 			} else if cut == 0 {
 				searched = len(buf)
@@ -370,7 +383,7 @@ func (t *textCutter) fill(buf []byte, n int) []byte {
 func lastBorder(b []byte, from int) int {
 	var next byte // the first that is not space, behind the line end
 	for end := len(b); ; {
-		i := bytes.LastIndexByte(b[:end], '\n')
+		i := lastLine(b[:end])
 		if i < 0 || i < from-4096 {
 			return 0
 		}
@@ -386,4 +399,17 @@ func lastBorder(b []byte, from int) int {
 			return i + 1
 		}
 	}
+}
+
+// lastLine is the place of the last line end; negative if there is none. Lines
+// can be long, and only the search forward is fast.
+func lastLine(b []byte) int {
+	for end := len(b); end > 0; {
+		from := max(0, end-4096)
+		if bytes.IndexByte(b[from:end], '\n') >= 0 {
+			return from + bytes.LastIndexByte(b[from:end], '\n')
+		}
+		end = from
+	}
+	return -1
 }

@@ -110,11 +110,12 @@ func key(d *graph.Dict, c *graph.Call, site Site) EdgeKey {
 func (d *Data) between(floors *Floors, c *graph.Call, gap int64) Call {
 	floor, _ := floors.Of(c.Slot)
 	a, b := d.Dict.ProcAt(c.Client.Proc).Host, d.Dict.ProcAt(c.Work.Proc).Host
-	shift, _ := d.Verdicts.Clocks.Shift(a, b)
+	clocks := d.Verdicts.Clocks.At(c.Client.Start)
+	shift, _ := clocks.Shift(a, b)
 	return Call{
 		Slot: c.Slot, Caller: c.Client.Proc, Callee: c.Work.Proc,
 		Asked: c.Client.Start, Given: c.Work.Start + trace.Time(shift-floor.NS/2), GivenThere: c.Work.Start, Done: c.Client.End,
-		Wait: max(0, gap-floor.NS), Served: c.Work.Interval, Slack: d.Verdicts.Clocks.Slack(a, b), OneWay: floor.NS / 2,
+		Wait: max(0, gap-floor.NS), Served: c.Work.Interval, Slack: clocks.Slack(a, b), OneWay: floor.NS / 2,
 	}
 }
 

@@ -6,16 +6,20 @@ import (
 )
 
 // FIFO is the waits of calls that arrive at the given times at k servers and
-// hold one for the given times, first come first served. Times are ns and
-// arrivals ascend.
-func FIFO(arrivals, holds []int64, k int) []int64 {
+// hold one for the given times, first come first served. A call that had to wait
+// starts wake after a server was free: a loaded machine takes its time. Times
+// are ns and arrivals ascend.
+func FIFO(arrivals, holds []int64, k int, wake int64) []int64 {
 	waits := make([]int64, len(arrivals))
 	free := make(freeTimes, max(k, 1))
 	for i := range free {
 		free[i] = -1 << 62
 	}
 	for i, at := range arrivals {
-		start := max(at, free[0])
+		start := at
+		if free[0] > at {
+			start = free[0] + wake
+		}
 		waits[i] = start - at
 		free[0] = start + holds[i]
 		heap.Fix(&free, 0)
@@ -39,11 +43,11 @@ type Station struct {
 }
 
 // meanWait is the mean wait of all stations with k servers each.
-func meanWait(stations []Station, k int) float64 {
+func meanWait(stations []Station, k int, wake int64) float64 {
 	var sum float64
 	n := 0
 	for _, s := range stations {
-		for _, w := range FIFO(s.Arrivals, s.Holds, k) {
+		for _, w := range FIFO(s.Arrivals, s.Holds, k, wake) {
 			sum += float64(w)
 		}
 		n += len(s.Arrivals)

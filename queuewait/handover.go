@@ -22,11 +22,11 @@ var handOverWindows = []trace.Time{200_000, 500_000, 1_000_000, 2_000_000, 5_000
 
 // A HandOver is how often the end of another holder ended a wait.
 type HandOver struct {
-	Waits   int        // that were asked
-	Share   float64    // of them that ended within Window after a release
-	Chance  float64    // the same at shifted times
-	Window  trace.Time // ns
-	Typical trace.Time // the median time from the release to the wait's end, of those within Window
+	Waits  int        // that were asked
+	Share  float64    // of them that ended within Window after a release
+	Chance float64    // the same at shifted times
+	Window trace.Time // ns
+	Delay  trace.Time // the mean time from the release to the wait's end, of those within Window
 }
 
 // Excess is the share that chance does not explain.
@@ -92,9 +92,11 @@ func handOver(calls []Call, rel releases, at func(*Call) (graph.ProcID, trace.Ti
 		}
 		h.Share /= float64(len(waits))
 		h.Chance /= float64(len(waits) * len(chanceShifts))
+		for _, d := range delays {
+			h.Delay += d
+		}
 		if len(delays) > 0 {
-			slices.Sort(delays)
-			h.Typical = delays[len(delays)/2]
+			h.Delay /= trace.Time(len(delays))
 		}
 		tries[n] = h
 		if h.Excess() > best.Excess() {

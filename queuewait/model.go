@@ -63,7 +63,7 @@ func (a *asker) model() {
 	}
 	base, cur := a.stations(0), a.stations(1)
 	m.Observed = [2]float64{observed(base), observed(cur)}
-	m.Reproduced = [2]float64{meanWait(base, k0), meanWait(cur, k1)}
+	m.Reproduced = [2]float64{meanWait(base, k0, a.v.WakeUp), meanWait(cur, k1, a.v.WakeUp)}
 	scale := max(m.Observed[0], m.Observed[1])
 	for i := range m.Observed {
 		if math.Abs(m.Reproduced[i]-m.Observed[i]) > max(maxMisfit*m.Observed[i], 0.1*scale) {
@@ -87,7 +87,7 @@ func (a *asker) model() {
 		if set&4 != 0 {
 			k = k1
 		}
-		return meanWait(stations, k)
+		return meanWait(stations, k, a.v.WakeUp)
 	})
 	m.OK, m.Why = true, ""
 	m.Change = m.Observed[1] - m.Observed[0]

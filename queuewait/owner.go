@@ -56,6 +56,9 @@ type Verdict struct {
 
 	Sides [2]*Side // baseline, nil of a single data set, and current
 	Model Model
+
+	// WakeUp is how long after a release the next call starts, in ns.
+	WakeUp int64
 }
 
 // Claimed reports whether the excess of the edge's gaps is a wait in a queue.
@@ -262,6 +265,7 @@ func (a *asker) handOver(side int) {
 		if c.Excess() >= minHandOver {
 			says = ClientWait
 		}
+		a.v.WakeUp = max(0, int64(c.Delay))
 		a.say("hand-over", says, "%.0f %% of %d waits ended within %s after another call of the same process ended; chance gives %.0f %%", 100*c.Share, c.Waits, ms(float64(c.Window)), 100*c.Chance)
 		return
 	}
@@ -324,6 +328,12 @@ func (a *asker) handOver(side int) {
 		says = ClientWait
 	case se >= overRival*ce:
 		says = ServerQueue
+	}
+	switch says {
+	case ClientWait:
+		a.v.WakeUp = max(0, int64(c.Delay))
+	case ServerQueue:
+		a.v.WakeUp = max(0, int64(s.Delay))
 	}
 	a.say("hand-over", says, "%s", statement)
 }

@@ -100,6 +100,42 @@ func (r *Report) Check() error {
 	return errors.Join(errs...)
 }
 
+// Check states the laws of a trace and returns every one that it breaks: the path tiles the request, and spans and
+// stretches do not end before they start.
+func (t *Trace) Check() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	at := int64(0)
+	for i, g := range t.Path {
+		if g.StartNS != at || g.EndNS <= g.StartNS {
+			bad("path[%d]: %d to %d ns after a path that ends at %d", i, g.StartNS, g.EndNS, at)
+		}
+		if !slices.Contains(Kinds, g.Kind) {
+			bad("path[%d]: unknown kind %q", i, g.Kind)
+		}
+		at = g.EndNS
+	}
+	if len(t.Path) > 0 && at != t.DurationNS {
+		bad("path: ends at %d ns, the request at %d", at, t.DurationNS)
+	}
+	for i, l := range t.Late {
+		if l.EndNS < l.StartNS || l.StartNS < l.DepartedNS {
+			bad("late[%d]: %d to %d ns, departed at %d", i, l.StartNS, l.EndNS, l.DepartedNS)
+		}
+	}
+	for i, l := range t.After {
+		if l.EndNS < l.StartNS {
+			bad("after[%d]: %d to %d ns", i, l.StartNS, l.EndNS)
+		}
+	}
+	for i, s := range t.Spans {
+		if s.EndNS < s.StartNS {
+			bad("spans[%d]: %d to %d ns", i, s.StartNS, s.EndNS)
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // sided checks that the keys which a single data set leaves out are set exactly in a comparison.
 func sided(v reflect.Value, at string, comparison bool, bad func(string, ...any)) {
 	switch v.Kind() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"strings"
@@ -300,16 +301,8 @@ func TestFixturesAddUp(t *testing.T) {
 		}
 	}
 	for name, f := range traces {
-		tr := f()
-		at := int64(0)
-		for _, s := range tr.Path {
-			if s.StartNS != at || s.EndNS <= s.StartNS {
-				t.Fatalf("trace %s: the path breaks at %d ns: %+v", name, at, s)
-			}
-			at = s.EndNS
-		}
-		if at != tr.DurationNS {
-			t.Errorf("trace %s: the path ends at %d of %d ns", name, at, tr.DurationNS)
+		if err := f().Check(); err != nil {
+			t.Errorf("trace %s: %v", name, err)
 		}
 	}
 }
@@ -331,5 +324,45 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		if err := r.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Check says %v, want %q", err, want)
 		}
+	}
+}
+
+func TestTraceCheckFindsWhatIsWrong(t *testing.T) {
+	for want, spoil := range map[string]func(*report.Trace){
+		"path[1]: ":               func(t *report.Trace) { t.Path[1].StartNS++ },
+		"path: ends at":           func(t *report.Trace) { t.DurationNS++ },
+		`unknown kind "sleeping"`: func(t *report.Trace) { t.Path[0].Kind = "sleeping" },
+		"late[0]":                 func(t *report.Trace) { t.Late[0].DepartedNS = t.Late[0].StartNS + 1 },
+		"after[0]":                func(t *report.Trace) { t.After[0].EndNS = 0 },
+		"spans[3]":                func(t *report.Trace) { t.Spans[3].EndNS = -1 },
+	} {
+		tr := reporttest.Trace()
+		spoil(tr)
+		if err := tr.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Check says %v, want %q", err, want)
+		}
+	}
+}
+
+func BenchmarkEncodeTrace(b *testing.B) {
+	t := reporttest.WideTrace(120_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := report.EncodeTrace(io.Discard, t); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Streaming gives the bytes of the standard library.
+func TestEncodeIsIndented(t *testing.T) {
+	r := reporttest.Mercury()
+	got := encoded(t, r)
+	var want bytes.Buffer
+	if err := json.Indent(&want, got, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want.Bytes()) {
+		t.Error(firstDifference(got, want.Bytes()))
 	}
 }

@@ -1,10 +1,13 @@
 package report
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -15,14 +18,76 @@ import (
 func Encode(w io.Writer, r *Report) error {
 	c := *r
 	c.Schema = ReportV1
-	return encode(w, c, true)
+	return stream(w, reflect.ValueOf(&c).Elem(), true)
 }
 
-// EncodeTrace is [Encode] for a trace, on one line: long traces hold 10⁵ spans.
+// EncodeTrace writes the trace under the same rules, one span or stretch of the path a line.
 func EncodeTrace(w io.Writer, t *Trace) error {
 	c := *t
 	c.Schema = TraceV1
-	return encode(w, c, false)
+	return stream(w, reflect.ValueOf(&c).Elem(), false)
+}
+
+// stream writes a struct field by field and its lists element by element, so that memory and copying are bounded by
+// the largest element: a trace may hold 10⁵ spans, a report thousands of endpoints. Indented, the bytes are those of
+// json.MarshalIndent; else every element stands on a line.
+func stream(w io.Writer, v reflect.Value, indent bool) error {
+	out := bufio.NewWriterSize(w, 1<<16)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	pad, colon := "", ":"
+	if indent {
+		pad, colon = "  ", ": "
+	}
+	element := "\n" + pad + pad
+	put := func(prefix string, v any) error {
+		b.Reset()
+		if indent {
+			e.SetIndent(prefix, "  ")
+		}
+		if err := e.Encode(v); err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
+		_, err := out.Write(plain(bytes.TrimSuffix(b.Bytes(), []byte("\n"))))
+		return err
+	}
+	// Errors of out's own writes stay in it until Flush.
+	for i := range v.NumField() {
+		key, opts, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		out.WriteString(first(i, "{") + "\n" + pad + `"` + key + `"` + colon)
+		f := v.Field(i)
+		var err error
+		switch {
+		case f.Kind() == reflect.Slice && f.Len() > 0:
+			for k := 0; k < f.Len() && err == nil; k++ {
+				out.WriteString(first(k, "["))
+				out.WriteString(element)
+				err = put(pad+pad, f.Index(k).Addr().Interface())
+			}
+			if indent {
+				out.WriteString("\n" + pad)
+			}
+			out.WriteByte(']')
+		case opts == "string":
+			err = put(pad, fmt.Sprint(f.Interface()))
+		default:
+			err = put(pad, f.Interface())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	out.WriteString("\n}\n")
+	return out.Flush()
+}
+
+// first is what stands before element i: the opening, or a comma.
+func first(i int, opening string) string {
+	if i == 0 {
+		return opening
+	}
+	return ","
 }
 
 // Decode reads what Encode wrote.
@@ -47,20 +112,6 @@ func DecodeTrace(r io.Reader) (*Trace, error) {
 		return nil, fmt.Errorf("report: schema %q, want %q", t.Schema, TraceV1)
 	}
 	return t, nil
-}
-
-func encode(w io.Writer, v any, indent bool) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if indent {
-		e.SetIndent("", "  ")
-	}
-	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	_, err := w.Write(plain(b.Bytes()))
-	return err
 }
 
 // marshal is json.Marshal that leaves <, > and & as they are.

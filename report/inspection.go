@@ -1,6 +1,9 @@
 package report
 
-import "io"
+import (
+	"io"
+	"reflect"
+)
 
 // InspectionV1 is the value of Inspection.Schema.
 const InspectionV1 = "tailscope.inspection/v1"
@@ -175,5 +178,5 @@ type Missing struct {
 func EncodeInspection(w io.Writer, i *Inspection) error {
 	c := *i
 	c.Schema = InspectionV1
-	return encode(w, c, true)
+	return stream(w, reflect.ValueOf(&c).Elem(), true)
 }

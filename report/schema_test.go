@@ -165,7 +165,7 @@ func schemaOf(root reflect.Type, id string, docs map[string]string) object {
 	}
 	s := of(root)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	s["$id"] = "https://tailscope.dev/schema/" + strings.ReplaceAll(id, "/", ".") + ".json"
+	s["$id"] = "https://github.com/tailscope/tailscope/blob/main/report/schema/" + strings.ReplaceAll(strings.TrimPrefix(id, "tailscope."), "/", ".") + ".json"
 	s["title"] = id
 	s["$defs"] = defs
 	return s

@@ -127,7 +127,8 @@ func (s *Sample) factor(q, level float64) float64 {
 	plan := s.plan()
 	f := 1.0
 	if plan.timed {
-		f = inflation(s.lag(q), 1/float64(plan.n))
+		inverse := 1 / float64(plan.n)
+		f = inflation(s.lag(q)+intervalSafety*math.Sqrt(inverse), inverse)
 	}
 	tail := (1 + level) / 2
 	return studentT(tail, max(float64(plan.n-1), 1)) / normal(tail) * math.Sqrt(f)
@@ -250,21 +251,50 @@ func (s *Sample) allocate(q float64, components int, entries Entries) SideAlloca
 		return a
 	}
 	k := newKernel(q, s.EffectiveN(q))
-	total := s.Weight()
 	from, to := s.window(k)
-	perRequest := make([]int64, components)
-	// Tied requests have no order, so all of them get the kernel's mean over the ranks they share. Those of equal
-	// weight are then summed as integers, which makes the order of the input irrelevant to the last bit.
-	sums := make([]int64, components)
-	present := make([]int64, components)
-	dominant := make([]int64, components)
+	a.N = s.weigh(&a, from, to, k.mean, entries)
+	total := sum(a.NS)
+	if total > 0 {
+		a.Scale = a.Value / total
+	}
+	for c := range a.NS {
+		a.NS[c] *= a.Scale
+	}
+	return a
+}
+
+// Band is the mean time in each component over the requests between two ranks, 0.25 and 0.75 say: what a typical
+// request is made of. It is not scaled to a quantile.
+func (s *Sample) Band(lo, hi float64, components int, entries Entries) []float64 {
+	a := SideAllocation{
+		NS:       make([]float64, components),
+		Present:  make([]float64, components),
+		dominant: make([]float64, components),
+	}
+	if len(s.x) == 0 {
+		return a.NS
+	}
+	from, to := s.tieStart(s.place(lo)), s.above(s.x[s.place(hi)])
+	s.weigh(&a, from, to, func(a, b float64) float64 { return max(min(b, hi)-max(a, lo), 0) / (b - a) }, entries)
+	return a.NS
+}
+
+// weigh takes the means over the requests in a range of places, each weighing its weight times what weight says of
+// the ranks that it, or those it is tied with, occupies. It gives the number of requests that the means rest on.
+//
+// Tied requests have no order, so all of them get the mean over the ranks they share. Those of equal weight are then
+// summed as integers, which makes the order of the input irrelevant to the last bit.
+func (s *Sample) weigh(a *SideAllocation, from, to int, weight func(a, b float64) float64, entries Entries) float64 {
+	components, total := len(a.NS), s.Weight()
+	perRequest, sums := make([]int64, components), make([]int64, components)
+	present, dominant := make([]int64, components), make([]int64, components)
 	var mass, mass2 float64
 	for i := from; i < to; {
 		tie := i
 		for tie < to && s.x[tie] == s.x[i] {
 			tie++
 		}
-		weight := k.mean(s.cum[i]/total, s.cum[tie]/total)
+		w := weight(s.cum[i]/total, s.cum[tie]/total)
 		for i < tie {
 			same := i
 			clear(sums)
@@ -274,7 +304,7 @@ func (s *Sample) allocate(q float64, components int, entries Entries) SideAlloca
 				tally(entries(int(s.order[same])), perRequest, sums, present, dominant)
 				same++
 			}
-			m := weight * s.w[i]
+			m := w * s.w[i]
 			for c := range sums {
 				a.NS[c] += m * float64(sums[c])
 				a.Present[c] += m * float64(present[c])
@@ -285,21 +315,21 @@ func (s *Sample) allocate(q float64, components int, entries Entries) SideAlloca
 			i = same
 		}
 	}
-	sum := 0.0
 	for c := range a.NS {
 		a.NS[c] /= mass
 		a.Present[c] /= mass
 		a.dominant[c] /= mass
-		sum += a.NS[c]
 	}
-	a.N = mass * mass / mass2
-	if sum > 0 {
-		a.Scale = a.Value / sum
+	return mass * mass / mass2
+}
+
+// sum adds values in their order.
+func sum(values []float64) float64 {
+	s := 0.0
+	for _, v := range values {
+		s += v
 	}
-	for c := range a.NS {
-		a.NS[c] *= a.Scale
-	}
-	return a
+	return s
 }
 
 // tally adds one request to sums by component. perRequest is scratch space, zero before and after.

@@ -24,14 +24,6 @@ func shares(latency []int64, of ...float64) Entries {
 	}
 }
 
-func sum(values []float64) float64 {
-	s := 0.0
-	for _, v := range values {
-		s += v
-	}
-	return s
-}
-
 func TestAllocationByPencil(t *testing.T) {
 	// One request is every quantile.
 	one := sample(t, Requests{Latency: []int64{100}})
@@ -216,6 +208,21 @@ func TestRunsWidenAllocations(t *testing.T) {
 		t.Errorf("method %s", a.Method)
 	}
 	near(t, "half width", a.Interval[0].Hi, half, 0.1*half)
+}
+
+func TestBandByPencil(t *testing.T) {
+	// Ranks ¼ to ¾ of four are the 2nd and the 3rd: (20 + 30)/2, of which a tenth in 0.
+	l := []int64{40, 10, 30, 20}
+	got := sample(t, Requests{Latency: l}).Band(0.25, 0.75, 2, shares(l, 0.1))
+	near(t, "in 0", got[0], 2.5, 1e-9)
+	near(t, "in 1", got[1], 22.5, 1e-9)
+	// Of three, half of the 1st and half of the 3rd count less: ranks 0..⅓ overlap by a quarter of their width, as do
+	// the last. (10·¼ + 20 + 30·¼)/1.5 = 20.
+	l = []int64{30, 10, 20}
+	near(t, "of three", sample(t, Requests{Latency: l}).Band(0.25, 0.75, 1, shares(l))[0], 20, 1e-9)
+	if got := sample(t, Requests{}).Band(0.25, 0.75, 1, nil); got[0] != 0 {
+		t.Errorf("of nothing: %v", got)
+	}
 }
 
 func TestRoundToSum(t *testing.T) {

@@ -44,6 +44,29 @@ func OddsRatio(a, n0, b, n1, level float64) (ratio float64, iv Interval) {
 	return math.Exp(log), Interval{math.Exp(log - z*se), math.Exp(log + z*se)}
 }
 
+// EffectiveCounts turns weighted requests, of which some have a property, into plain counts k of n: k/n is the
+// weighted share and n the number of requests whose plain share would be as uncertain. They can be given to [Wilson]
+// and [OddsRatio], and rounded to [FisherTwoSided]. Equal weights give the requests themselves.
+func EffectiveCounts(weights []float64, has []bool) (k, n float64) {
+	var h heaviness
+	for i, w := range weights {
+		if has[i] {
+			h.tail += w
+			h.tailSquare += w * w
+		} else {
+			h.body += w
+			h.bodySquare += w * w
+		}
+	}
+	total := h.tail + h.body
+	if total == 0 {
+		return 0, 0
+	}
+	p := h.tail / total
+	n = total * h.perRequest(p)
+	return p * n, n
+}
+
 // BinomialAtLeast is the probability of k or more of n at probability p each.
 func BinomialAtLeast(k, n int, p float64) float64 {
 	switch {

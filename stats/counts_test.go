@@ -38,6 +38,19 @@ func TestOddsRatio(t *testing.T) {
 	}
 }
 
+func TestEffectiveCounts(t *testing.T) {
+	k, n := EffectiveCounts([]float64{20, 20, 20, 20}, []bool{true, false, false, false})
+	near(t, "equal weights: 1", k, 1, 1e-12)
+	near(t, "of 4", n, 4, 1e-12)
+	// One of weight 20 with, ten of weight 1 without: p = 2/3. Mean weights 20 with, 1 without: n = 30/(⅔·1 + ⅓·20).
+	k, n = EffectiveCounts([]float64{20, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, []bool{0: true, 10: false})
+	near(t, "n", n, 30/(2.0/3+20.0/3), 1e-12)
+	near(t, "share", k/n, 2.0/3, 1e-12)
+	if k, n := EffectiveCounts(nil, nil); k != 0 || n != 0 {
+		t.Errorf("of nothing: %v of %v", k, n)
+	}
+}
+
 func TestTails(t *testing.T) {
 	near(t, "2 or 3 heads of 3", BinomialAtLeast(2, 3, 0.5), 0.5, 1e-12)
 	near(t, "none or more", BinomialAtLeast(0, 3, 0.5), 1, 0)

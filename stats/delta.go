@@ -48,10 +48,7 @@ func (p *Pair) Delta(q, level float64) Delta {
 		d.Method = Blocks
 		s := p.spread(q, level)
 		d.Stretches = s.stretches
-		iv = widen(d.Change, percentiles(p.changes(q), level), s.factor)
-		// Blocks may by chance be more alike than requests are.
-		free := percentiles(p.rankChanges(q), level)
-		iv = Interval{min(iv.Lo, free.Lo), max(iv.Hi, free.Hi)}
+		iv = excess(d.Change, percentiles(p.changes(q), level), percentiles(p.rankChanges(q), level), s.factor)
 	default:
 		iv = percentiles(p.rankChanges(q), level)
 	}
@@ -74,6 +71,18 @@ func (p *Pair) open(q float64, iv Interval) Interval {
 	return iv
 }
 
+// excess is the interval whose squared half widths are those of free, which independent requests would give, and
+// factor² times what those of blocks exceed them by. Only the excess is known from a few blocks, so only it is
+// widened for their small number; and where blocks are by chance more alike than requests, requests decide. To widen
+// all of it covers 98 to 99 % where requests are independent, and to take the wider of the two as well.
+func excess(centre float64, blocks, free Interval, factor float64) Interval {
+	half := func(block, free float64) float64 {
+		block, free = max(block, 0), max(free, 0)
+		return math.Sqrt(free*free + factor*factor*max(block*block-free*free, 0))
+	}
+	return Interval{centre - half(centre-blocks.Lo, centre-free.Lo), centre + half(blocks.Hi-centre, free.Hi-centre)}
+}
+
 // widen moves the ends of an interval away from its centre by a factor.
 func widen(centre float64, iv Interval, factor float64) Interval {
 	return Interval{centre - factor*(centre-iv.Lo), centre + factor*(iv.Hi-centre)}
@@ -89,6 +98,10 @@ func percentiles(values []float64, level float64) Interval {
 	return Interval{values[k-1], values[len(values)-k]}
 }
 
+// intervalSafety is the share of its standard error, √(1/2B), by which intervals take the correlation between blocks
+// to be higher than it was seen; without it they cover 91 to 92 % in windows of 8 τ and 92 to 94 % in longer ones.
+const intervalSafety = 0.7
+
 // A spread is how much wider an interval must be than the percentiles of resampled blocks.
 type spread struct {
 	factor    float64
@@ -101,7 +114,8 @@ func (p *Pair) spread(q, level float64) spread {
 	p0, p1 := p.Base.plan(), p.Cur.plan()
 	n := float64(min(p0.n, p1.n))
 	rho := (p.Base.lag(q) + p.Cur.lag(q)) / 2
-	f := inflation(rho, (1/float64(p0.n)+1/float64(p1.n))/2)
+	inverse := (1/float64(p0.n) + 1/float64(p1.n)) / 2
+	f := inflation(rho+intervalSafety*math.Sqrt(inverse/2), inverse)
 	tail := (1 + level) / 2
 	// The correction of ρ for bias keeps intervals wide enough; in the count of stretches it would make the fewest
 	// blocks look dependent always, so the plain ρ counts there.
@@ -134,7 +148,8 @@ func (p *Pair) changes(q float64) []float64 {
 }
 
 // rankChanges are changes of the quantile over ranks that independent requests could have given it:
-// U ~ Beta(n q, n(1−q)+1), n effective.
+// U ~ Beta(n q, n(1−q)+1), n effective. Values between ranks are interpolated; steps would make the interval as wide as
+// the next larger request, which covers 97.5 % at 20 requests above the quantile.
 func (p *Pair) rankChanges(q float64) []float64 {
 	n0, n1 := p.Base.EffectiveN(q), p.Cur.EffectiveN(q)
 	g := newGenerator(uint64(len(p.Base.x)), uint64(len(p.Cur.x)), math.Float64bits(q))
@@ -143,7 +158,7 @@ func (p *Pair) rankChanges(q float64) []float64 {
 	changes := make([]float64, rankDraws)
 	for i := range changes {
 		r0, r1 := u0.Rand(), u1.Rand()
-		changes[i] = p.Cur.Quantile(r1) - p.Base.Quantile(r0)
+		changes[i] = p.Cur.between(r1) - p.Base.between(r0)
 	}
 	return changes
 }

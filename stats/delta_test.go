@@ -67,16 +67,23 @@ func eightSeconds(t *testing.T) *Sample {
 
 func TestSpreadByPencil(t *testing.T) {
 	// p90 is the largest fast one, so all slow ones are above. r = ±10, Σr² = 800, Σ r_b r_{b−1} = 4·100 − 3·100:
-	// ρ = 0.125, corrected 0.125 + 1.375/8 = 0.296875, f = 1.296875/0.703125. t(0.975, 7) = 2.36462.
+	// ρ = 0.125. Two sides: plus 0.7·√(1/16) is 0.3, corrected 0.3 + 1.9/8 = 0.5375, f = 1.5375/0.4625. One side: plus
+	// 0.7·√(1/8) is 0.37249, corrected 0.63717, f = 1.63717/0.36283. t(0.975, 7) = 2.36462.
 	s := eightSeconds(t)
-	f := 1.296875 / 0.703125
-	want := 2.36462 / 1.959964 * math.Sqrt(f)
 	got := NewPair(s, s, Defaults()).spread(0.9, 0.95)
-	near(t, "factor", got.factor, want, 1e-5)
+	near(t, "factor", got.factor, 2.36462/1.959964*math.Sqrt(1.5375/0.4625), 1e-5)
 	near(t, "stretches", got.stretches, 8*0.875/1.125, 1e-9)
-	near(t, "factor of one side", s.factor(0.9, 0.95), want, 1e-5)
+	near(t, "factor of one side", s.factor(0.9, 0.95), 2.36462/1.959964*math.Sqrt(1.63717/0.36283), 1e-4)
+	// The interval of one side allows for nothing: ρ = 0.125 + 1.375/8 = 0.296875, f = 1.296875/0.703125 = 1.8444.
 	// V = 8/7 · 800/800², d = 7/f = 3.795, t(0.975, 3.795) = 2.8366.
-	near(t, "V", s.blockVariance(0.9, 0.95), f*8/7/800*math.Pow(2.8366/1.959964, 2), 1e-5)
+	near(t, "V", s.blockVariance(0.9, 0.95), 1.8444*8/7/800*math.Pow(2.8366/1.959964, 2), 1e-5)
+}
+
+func TestOnlyTheExcessOfBlocksIsWidened(t *testing.T) {
+	// Above: 5 against 3, √(9 + 4·16). Below: blocks are narrower, 3 stays.
+	got := excess(10, Interval{8, 15}, Interval{7, 13}, 2)
+	near(t, "lo", got.Lo, 7, 1e-12)
+	near(t, "hi", got.Hi, 10+math.Sqrt(73), 1e-12)
 }
 
 func TestHighestClosed(t *testing.T) {

@@ -281,7 +281,7 @@ func blockP(base, cur Requests, threshold float64) float64 {
 		if a.blocks < 8 || b.blocks < 8 {
 			return largest
 		}
-		mean := (a.rho + b.rho) / 2
+		mean := (a.rho+b.rho)/2 + 0.35*math.Sqrt((1/a.blocks+1/b.blocks)/4)
 		rho := min(max(mean+(1+3*mean)*(1/a.blocks+1/b.blocks)/2, 0), 0.8)
 		f := (1 + rho) / (1 - rho)
 		pooled := (a.p*a.n + b.p*b.n) / (a.n + b.n)

@@ -31,9 +31,8 @@ type Mix struct {
 	// Lead is the order with the larger tail count.
 	Lead Order
 
-	// Strength is "strong", "weak" where the leading order rests on fewer than 20 requests in its tail, or
-	// "cannot separate" where it rests on fewer than 10.
-	Strength string
+	// Strength says how far the leading order can be trusted.
+	Strength Strength
 
 	// OnlyBase and OnlyCur are the shares of each side's weight in classes that the other side lacks. They are
 	// not reweighted; what they do to the quantile is in Support.
@@ -43,6 +42,15 @@ type Mix struct {
 	// median latency.
 	Cells []Cell
 }
+
+// A Strength says on how many requests of the tail a split rests.
+type Strength string
+
+const (
+	Strong      Strength = "strong"
+	Weak        Strength = "weak"            // fewer than 20
+	Inseparable Strength = "cannot separate" // fewer than 10
+)
 
 // A Cell is one class of requests, or several that were too small and have similar latencies.
 type Cell struct {
@@ -89,7 +97,7 @@ func (p *Pair) Mix(q, level float64, base, cur func(j int) int) Mix {
 		m.Cells = append(m.Cells, Cell{c.classes, c.n[0], c.n[1], s0[i], s1[i]})
 	}
 	if len(cells) == 0 {
-		m.Lead, m.Strength = CurrentOrder, "cannot separate"
+		m.Lead, m.Strength = CurrentOrder, Inseparable
 		m.CurrentOrder = Split{Support: m.Change, MixInterval: everything, BehaviourInterval: everything}
 		m.BaselineOrder = m.CurrentOrder
 		return m
@@ -106,11 +114,11 @@ func (p *Pair) Mix(q, level float64, base, cur func(j int) int) Mix {
 	}
 	switch {
 	case lead.TailN < separable:
-		m.Strength = "cannot separate"
+		m.Strength = Inseparable
 	case lead.TailN < steady:
-		m.Strength = "weak"
+		m.Strength = Weak
 	default:
-		m.Strength = "strong"
+		m.Strength = Strong
 	}
 	p.mixIntervals(&m, w, level)
 	return m

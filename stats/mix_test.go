@@ -40,7 +40,7 @@ func TestMixAlone(t *testing.T) {
 	// the current mix have it at 100 and nothing above.
 	near(t, "tail of current", m.CurrentOrder.TailN, 200, 1e-9)
 	near(t, "tail of baseline", m.BaselineOrder.TailN, 0, 0)
-	if m.Lead != CurrentOrder || m.Strength != "strong" {
+	if m.Lead != CurrentOrder || m.Strength != Strong {
 		t.Errorf("lead %s, %s", m.Lead, m.Strength)
 	}
 	want := []Cell{{[]int{0}, 950, 800, 0.95, 0.8}, {[]int{1}, 50, 200, 0.05, 0.2}}
@@ -82,7 +82,7 @@ func TestOneSidedMassIsNotReweighted(t *testing.T) {
 	}
 	// Nothing in common.
 	m = mixOf(t, 0.5, [][2]int64{{100, 10}}, [][2]int64{{0, 0}, {100, 20}})
-	if m.Strength != "cannot separate" || m.CurrentOrder.Support != 10e6 || m.OnlyBase != 1 || m.OnlyCur != 1 {
+	if m.Strength != Inseparable || m.CurrentOrder.Support != 10e6 || m.OnlyBase != 1 || m.OnlyCur != 1 {
 		t.Errorf("nothing shared: %+v", m)
 	}
 }
@@ -108,7 +108,7 @@ func TestSmallClassesMergeWithTheNearestInLatency(t *testing.T) {
 }
 
 func TestThinTailsCannotBeSeparated(t *testing.T) {
-	for above, want := range map[int64]string{5: "cannot separate", 15: "weak", 25: "strong"} {
+	for above, want := range map[int64]Strength{5: Inseparable, 15: Weak, 25: Strong} {
 		classes := [][2]int64{{1000 - above, 10}, {0, 0}, {0, 0}}
 		b, bc := classed(t, classes...)
 		l := slices.Repeat([]int64{10e6}, int(1000-above))

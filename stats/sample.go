@@ -207,6 +207,14 @@ func (s *Sample) Quantile(q float64) float64 {
 	return s.x[s.place(q)]
 }
 
+// Rank is the weighted share of requests that took x or less; 0 without requests.
+func (s *Sample) Rank(x float64) float64 {
+	if len(s.x) == 0 {
+		return 0
+	}
+	return s.cum[s.above(x)] / s.Weight()
+}
+
 // slack makes 0.07·100 not exceed 7: the relative error that a sum of weights or a product may carry.
 const slack = 1e-12
 
@@ -216,6 +224,20 @@ func (s *Sample) place(q float64) int {
 	target := q * s.cum[n] * (1 - slack)
 	i := sort.Search(n, func(i int) bool { return s.cum[i+1] >= target })
 	return min(i, n-1)
+}
+
+// between is the latency at the rank u, interpolated between the middles of the ranks that requests occupy.
+func (s *Sample) between(u float64) float64 {
+	target := u * s.Weight()
+	middle := func(i int) float64 { return s.cum[i] + s.w[i]/2 }
+	i := sort.Search(len(s.x), func(i int) bool { return middle(i) >= target })
+	switch i {
+	case 0:
+		return s.x[0]
+	case len(s.x):
+		return s.x[i-1]
+	}
+	return s.x[i-1] + (s.x[i]-s.x[i-1])*(target-middle(i-1))/(middle(i)-middle(i-1))
 }
 
 // above is the place of the first request whose latency is above x.

@@ -70,3 +70,18 @@ func TestRunsWithoutRequestsAreNoRuns(t *testing.T) {
 		t.Errorf("%d runs, want 2", s.Runs())
 	}
 }
+
+func TestRank(t *testing.T) {
+	s := sample(t, Requests{Latency: []int64{10, 20, 20, 30}, Weight: []float64{1, 2, 3, 4}})
+	for x, want := range map[float64]float64{9: 0, 10: 0.1, 19: 0.1, 20: 0.6, 30: 1, 99: 1} {
+		near(t, "rank", s.Rank(x), want, 1e-15)
+	}
+}
+
+func TestBetweenRanks(t *testing.T) {
+	// Middles of the ranks of three are ⅙, ½ and ⅚.
+	s := sample(t, Requests{Latency: []int64{10, 20, 40}})
+	for u, want := range map[float64]float64{0: 10, 0.1: 10, 0.5: 20, 1.0 / 3: 15, 2.0 / 3: 30, 0.9: 40, 1: 40} {
+		near(t, "between", s.between(u), want, 1e-9)
+	}
+}

@@ -119,7 +119,7 @@ func Read(base, cur []*Summary, o Options) *Reading {
 		clocks.MergeClocks(g)
 		queues = append(queues, q)
 	}
-	solved := graph.SolveClocks(dict, clocks)
+	solved := graph.SolveClocks(clocks)
 	floors := queuewait.NewFloors(queues...)
 	for _, set := range r.Sets {
 		if set != nil {

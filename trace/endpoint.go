@@ -12,6 +12,7 @@ type Endpoint struct{ Service, Operation StringID }
 type Namer struct {
 	s         *Store
 	templated map[StringID]StringID
+	paths     map[StringID]StringID // of URLs and their paths
 	joined    map[[3]StringID]StringID
 	keys      struct {
 		method, oldMethod, route, rpcService, rpcMethod StringID
@@ -20,7 +21,7 @@ type Namer struct {
 
 // NewNamer returns a Namer over s.
 func NewNamer(s *Store) *Namer {
-	n := &Namer{s: s, templated: map[StringID]StringID{}, joined: map[[3]StringID]StringID{}}
+	n := &Namer{s: s, templated: map[StringID]StringID{}, paths: map[StringID]StringID{}, joined: map[[3]StringID]StringID{}}
 	n.keys.method = s.InternString("http.request.method")
 	n.keys.oldMethod = s.InternString("http.method")
 	n.keys.route = s.InternString("http.route")
@@ -33,7 +34,8 @@ func NewNamer(s *Store) *Namer {
 func (n *Namer) Service(r SpanRef) StringID { return n.s.Resource(n.s.ResourceOf(r)).Service }
 
 // Operation is what a span did: method and http.route, else rpc.service with
-// rpc.method, else the span's name with identifiers replaced by {id}.
+// rpc.method, else the span's name with identifiers replaced by {id}. A client
+// span that is named by its method alone is named by method and path.
 func (n *Namer) Operation(r SpanRef) StringID {
 	var method, route, service, rpc StringID
 	for _, a := range n.s.Attrs(r) {
@@ -59,10 +61,48 @@ func (n *Namer) Operation(r SpanRef) StringID {
 		return rpc // newer conventions spell the service in rpc.method
 	}
 	name := n.s.Name(r)
+	if method != 0 && (n.s.Kind(r) == KindClient || n.s.Kind(r) == KindProducer) && n.onlyMethod(name, method) {
+		if path := n.path(r); path != 0 {
+			return n.join(method, ' ', path)
+		}
+	}
 	id, ok := n.templated[name]
 	if !ok {
 		id = n.s.InternString(Template(n.s.String(name)))
 		n.templated[name] = id
+	}
+	return id
+}
+
+// onlyMethod reports whether a span's name says no more than its method.
+func (n *Namer) onlyMethod(name, method StringID) bool {
+	return name == method || n.s.String(name) == "HTTP "+n.s.String(method)
+}
+
+// path is the path that a client span asks for: url.template, else the path of
+// its URL with identifiers replaced; zero if it has none.
+func (n *Namer) path(r SpanRef) StringID {
+	if v := n.s.Attr(r, "url.template"); v != 0 {
+		return v.TextID()
+	}
+	v := n.s.Attr(r, "url.path", "http.target", "url.full", "http.url").TextID()
+	if v == 0 {
+		return 0
+	}
+	id, ok := n.paths[v]
+	if !ok {
+		text := n.s.String(v)
+		if _, rest, found := strings.Cut(text, "://"); found {
+			text = ""
+			if i := strings.IndexByte(rest, '/'); i >= 0 {
+				text = rest[i:]
+			}
+		}
+		text, _, _ = strings.Cut(text, "#")
+		if text, _, _ = strings.Cut(text, "?"); text != "" {
+			id = n.s.InternString(Template(text))
+		}
+		n.paths[v] = id
 	}
 	return id
 }

@@ -46,46 +46,57 @@ func (id SpanID) String() string {
 // text is padded with zeros on the left. It reports whether text is one.
 func ParseTraceID(text []byte) (TraceID, bool) {
 	var id TraceID
-	if len(text) == 0 || len(text) > 32 {
+	if len(text) > 32 {
 		return id, false
 	}
-	for i := range text {
-		d, ok := hexDigit(text[len(text)-1-i])
-		if !ok {
-			return TraceID{}, false
-		}
-		id[15-i/2] |= d << (4 * (i & 1))
+	low := max(0, len(text)-16)
+	right, ok := parseHex(text[low:])
+	left, okLeft := uint64(0), true
+	if low > 0 {
+		left, okLeft = parseHex(text[:low])
 	}
+	if !ok || !okLeft {
+		return id, false
+	}
+	binary.BigEndian.PutUint64(id[:8], left)
+	binary.BigEndian.PutUint64(id[8:], right)
 	return id, true
 }
 
 // ParseSpanID reads up to 16 hexadecimal digits in either case.
 func ParseSpanID(text []byte) (SpanID, bool) {
+	id, ok := parseHex(text)
+	return SpanID(id), ok
+}
+
+func parseHex(text []byte) (uint64, bool) {
 	if len(text) == 0 || len(text) > 16 {
 		return 0, false
 	}
-	var id SpanID
+	var v uint64
+	var bad byte
 	for _, c := range text {
-		d, ok := hexDigit(c)
-		if !ok {
-			return 0, false
-		}
-		id = id<<4 | SpanID(d)
+		d := hexDigits[c]
+		bad |= d
+		v = v<<4 | uint64(d&15)
 	}
-	return id, true
+	return v, bad < 16
 }
 
-func hexDigit(c byte) (byte, bool) {
-	switch {
-	case '0' <= c && c <= '9':
-		return c - '0', true
-	case 'a' <= c && c <= 'f':
-		return c - 'a' + 10, true
-	case 'A' <= c && c <= 'F':
-		return c - 'A' + 10, true
+// hexDigits is the value of a hexadecimal digit in either case; at least 16 of
+// any other byte.
+var hexDigits = func() (t [256]byte) {
+	for c := range t {
+		t[c] = 16
 	}
-	return 0, false
-}
+	for d := range byte(10) {
+		t['0'+d] = d
+	}
+	for d := range byte(6) {
+		t['a'+d], t['A'+d] = 10+d, 10+d
+	}
+	return t
+}()
 
 // hashTraceID and hashSpanID stand for identifiers that are not hexadecimal;
 // the store remembers the text. FNV is fixed, so that two runs, and two halves

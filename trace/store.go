@@ -1,5 +1,7 @@
 package trace
 
+import "slices"
+
 // A Kind is the role of a span.
 type Kind uint8
 
@@ -129,6 +131,7 @@ type Store struct {
 	traceIDTexts map[TraceID]string
 	spanIDTexts  map[SpanID]string
 
+	last         []Attr // by place in the list of attributes: the last that was met there
 	analysedKeys []int8 // per StringID of a key: 0 not asked yet, 1 kept of every span, -1 not
 }
 
@@ -195,13 +198,25 @@ func (s *Store) Add(r *RawSpan) SpanRef {
 }
 
 // keep appends the attributes that are kept: all, or those on the analysis
-// list.
+// list. Neighbouring spans tend to have the same keys in the same places, and
+// often the same values, and to compare is cheaper than to look up.
 func (s *Store) keep(to []Attr, raw []RawAttr, all bool) []Attr {
+	for len(s.last) < len(raw) {
+		s.last = append(s.last, Attr{})
+	}
 	for i := range raw {
-		key := s.Intern(raw[i].Key)
-		if all || s.analysed(key) {
-			to = append(to, Attr{key, s.Value(raw[i].Value)})
+		last := &s.last[i]
+		if s.String(last.Key) != string(raw[i].Key) {
+			*last = Attr{Key: s.Intern(raw[i].Key)}
 		}
+		if !all && !s.analysed(last.Key) {
+			continue
+		}
+		v := &raw[i].Value
+		if v.Type != String || last.Value.Type() != String || s.Text(last.Value) != string(v.Bytes) {
+			last.Value = s.Value(*v)
+		}
+		to = append(to, *last)
 	}
 	return to
 }
@@ -302,9 +317,42 @@ func (s *Store) Attr(r SpanRef, keys ...string) Value {
 // AttrText is the text of Attr.
 func (s *Store) AttrText(r SpanRef, keys ...string) string { return s.Text(s.Attr(r, keys...)) }
 
-// Append adds all spans of o, whose tables t has been absorbed into s's.
+// Reset empties s and keeps its memory.
+func (s *Store) Reset() {
+	s.traceIDs, s.ids, s.parents = s.traceIDs[:0], s.ids[:0], s.parents[:0]
+	s.starts, s.ends, s.names = s.starts[:0], s.ends[:0], s.names[:0]
+	s.resources, s.scopes = s.resources[:0], s.scopes[:0]
+	s.kinds, s.statuses, s.flags = s.kinds[:0], s.statuses[:0], s.flags[:0]
+	s.attrOffset, s.attrs = s.attrOffset[:1], s.attrs[:0]
+	clear(s.statusMessages)
+	clear(s.traceStates)
+	clear(s.events)
+	clear(s.links)
+	clear(s.traceIDTexts)
+	clear(s.spanIDTexts)
+}
+
+// Cap is the number of spans there is room for.
+func (s *Store) Cap() int { return cap(s.ids) }
+
+// Grow makes room for n more spans with as many attributes each as those of o.
+func (s *Store) Grow(n int, o *Store) {
+	s.traceIDs, s.ids, s.parents = slices.Grow(s.traceIDs, n), slices.Grow(s.ids, n), slices.Grow(s.parents, n)
+	s.starts, s.ends, s.names = slices.Grow(s.starts, n), slices.Grow(s.ends, n), slices.Grow(s.names, n)
+	s.resources, s.scopes = slices.Grow(s.resources, n), slices.Grow(s.scopes, n)
+	s.kinds, s.statuses, s.flags = slices.Grow(s.kinds, n), slices.Grow(s.statuses, n), slices.Grow(s.flags, n)
+	s.attrOffset = slices.Grow(s.attrOffset, n)
+	s.attrs = slices.Grow(s.attrs, int(float64(n)*float64(len(o.attrs))/float64(max(o.Len(), 1))))
+}
+
+// Append adds all spans of o, whose tables have been absorbed into s's. A nil m
+// says that both have the same tables. Nothing of o is kept but what never
+// changes, so that o may be reset.
 func (s *Store) Append(o *Store, m *Remap) {
 	base := SpanRef(len(s.ids))
+	if len(s.ids)+len(o.ids) > cap(s.ids) {
+		s.Grow(max(len(s.ids), len(o.ids)), o) // double: append would copy all five times over
+	}
 	s.traceIDs = append(s.traceIDs, o.traceIDs...)
 	s.ids = append(s.ids, o.ids...)
 	s.parents = append(s.parents, o.parents...)
@@ -313,6 +361,35 @@ func (s *Store) Append(o *Store, m *Remap) {
 	s.kinds = append(s.kinds, o.kinds...)
 	s.statuses = append(s.statuses, o.statuses...)
 	s.flags = append(s.flags, o.flags...)
+	first := uint32(len(s.attrs))
+	for _, at := range o.attrOffset[1:] {
+		s.attrOffset = append(s.attrOffset, first+at)
+	}
+	for id, text := range o.traceIDTexts {
+		s.traceIDTexts[id] = text
+	}
+	for id, text := range o.spanIDTexts {
+		s.spanIDTexts[id] = text
+	}
+	for r, links := range o.links {
+		s.links[base+r] = links
+	}
+	if m == nil {
+		s.names = append(s.names, o.names...)
+		s.resources = append(s.resources, o.resources...)
+		s.scopes = append(s.scopes, o.scopes...)
+		s.attrs = append(s.attrs, o.attrs...)
+		for r, id := range o.statusMessages {
+			s.statusMessages[base+r] = id
+		}
+		for r, id := range o.traceStates {
+			s.traceStates[base+r] = id
+		}
+		for r, events := range o.events {
+			s.events[base+r] = events
+		}
+		return
+	}
 	for _, n := range o.names {
 		s.names = append(s.names, m.Strings[n])
 	}
@@ -322,11 +399,7 @@ func (s *Store) Append(o *Store, m *Remap) {
 	for _, c := range o.scopes {
 		s.scopes = append(s.scopes, m.Scopes[c])
 	}
-	first := uint32(len(s.attrs))
 	s.attrs = appendAttrs(s.attrs, o.attrs, m)
-	for _, at := range o.attrOffset[1:] {
-		s.attrOffset = append(s.attrOffset, first+at)
-	}
 	for r, id := range o.statusMessages {
 		s.statusMessages[base+r] = m.Strings[id]
 	}
@@ -339,15 +412,6 @@ func (s *Store) Append(o *Store, m *Remap) {
 			moved[i] = Event{e.Time, m.Strings[e.Name], appendAttrs(nil, e.Attrs, m)}
 		}
 		s.events[base+r] = moved
-	}
-	for r, links := range o.links {
-		s.links[base+r] = links
-	}
-	for id, text := range o.traceIDTexts {
-		s.traceIDTexts[id] = text
-	}
-	for id, text := range o.spanIDTexts {
-		s.spanIDTexts[id] = text
 	}
 }
 

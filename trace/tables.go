@@ -3,8 +3,10 @@ package trace
 import (
 	"bytes"
 	"encoding/binary"
+	"hash/maphash"
 	"slices"
 	"strconv"
+	"unsafe"
 )
 
 // A StringID is the place of a string in Tables. The empty string is zero.
@@ -23,8 +25,7 @@ type ScopeID uint32
 // Tables holds what spans and metric points share: strings, resources and
 // scopes, each once. A Tables is not safe for concurrent use.
 type Tables struct {
-	strings   []string
-	stringIDs map[string]StringID
+	strings interner
 
 	resources   []Resource
 	resourceIDs map[string]ResourceID
@@ -63,9 +64,7 @@ type Resource struct {
 
 // NewTables returns tables that hold the empty string and the empty resource.
 func NewTables() *Tables {
-	t := &Tables{stringIDs: map[string]StringID{}, resourceIDs: map[string]ResourceID{}, scopeIDs: map[Scope]ScopeID{}}
-	t.strings = append(t.strings, "")
-	t.stringIDs[""] = 0
+	t := &Tables{strings: newInterner(), resourceIDs: map[string]ResourceID{}, scopeIDs: map[Scope]ScopeID{}}
 	t.resources = append(t.resources, Resource{})
 	t.resourceIDs[""] = 0
 	t.AddScope(Scope{})
@@ -73,37 +72,23 @@ func NewTables() *Tables {
 }
 
 // String is the text of id.
-func (t *Tables) String(id StringID) string { return t.strings[id] }
+func (t *Tables) String(id StringID) string { return t.strings.texts[id] }
 
 // Strings is the number of different strings.
-func (t *Tables) Strings() int { return len(t.strings) }
+func (t *Tables) Strings() int { return len(t.strings.texts) }
 
 // Intern is the id of the string with these bytes, which are copied if new.
-func (t *Tables) Intern(text []byte) StringID {
-	if id, ok := t.stringIDs[string(text)]; ok { // does not allocate
-		return id
-	}
-	return t.add(string(text))
-}
+func (t *Tables) Intern(text []byte) StringID { return t.strings.intern(text) }
 
 // InternString is Intern of a string.
 func (t *Tables) InternString(text string) StringID {
-	if id, ok := t.stringIDs[text]; ok {
-		return id
-	}
-	return t.add(text)
-}
-
-func (t *Tables) add(text string) StringID {
-	id := StringID(len(t.strings))
-	t.strings = append(t.strings, text)
-	t.stringIDs[text] = id
-	return id
+	return t.strings.intern(unsafe.Slice(unsafe.StringData(text), len(text))) // only read
 }
 
 // Lookup is the id of text, if some span, resource or point has it.
 func (t *Tables) Lookup(text string) (StringID, bool) {
-	id, ok := t.stringIDs[text]
+	b := unsafe.Slice(unsafe.StringData(text), len(text))
+	id, _, ok := t.strings.find(maphash.Bytes(t.strings.seed, b), b)
 	return id, ok
 }
 
@@ -131,7 +116,7 @@ func (t *Tables) Value(v RawValue) Value {
 }
 
 // Text is the text of an attribute value, whatever its type.
-func (t *Tables) Text(v Value) string { return t.strings[v.text()] }
+func (t *Tables) Text(v Value) string { return t.strings.texts[v.text()] }
 
 // AddResource is the id of the resource with these attributes, in any order.
 func (t *Tables) AddResource(raw []RawAttr) ResourceID {
@@ -145,7 +130,7 @@ func (t *Tables) AddResource(raw []RawAttr) ResourceID {
 func (t *Tables) addResource(attrs []Attr) ResourceID {
 	slices.SortFunc(attrs, func(a, b Attr) int {
 		if a.Key != b.Key {
-			return cmpString(t.strings[a.Key], t.strings[b.Key])
+			return cmpString(t.strings.texts[a.Key], t.strings.texts[b.Key])
 		}
 		if c := cmpString(t.Text(a.Value), t.Text(b.Value)); c != 0 {
 			return c
@@ -164,7 +149,7 @@ func (t *Tables) addResource(attrs []Attr) ResourceID {
 	get := func(keys ...string) StringID {
 		for _, k := range keys {
 			for _, a := range attrs {
-				if t.strings[a.Key] == k && t.Text(a.Value) != "" {
+				if t.strings.texts[a.Key] == k && t.Text(a.Value) != "" {
 					return a.Value.text()
 				}
 			}
@@ -177,7 +162,7 @@ func (t *Tables) addResource(attrs []Attr) ResourceID {
 	r.Instance = get("service.instance.id", "k8s.pod.uid", "k8s.pod.name", "container.id")
 	if r.Instance == 0 {
 		if host, pid := get("host.name"), get("process.pid"); host != 0 && pid != 0 {
-			r.Instance = t.InternString(t.strings[host] + ":" + t.strings[pid])
+			r.Instance = t.InternString(t.strings.texts[host] + ":" + t.strings.texts[pid])
 		} else {
 			r.Instance = host
 		}
@@ -224,26 +209,41 @@ func (t *Tables) Absorb(o *Tables) *Remap {
 }
 
 // AbsorbMore is Absorb of what o has gained since m was made or last extended;
-// it extends m. An older view than the last one adds nothing.
+// it extends m.
 func (t *Tables) AbsorbMore(o *Tables, m *Remap) {
-	for i := len(m.Strings); i < len(o.strings); i++ {
-		m.Strings = append(m.Strings, t.InternString(o.strings[i]))
+	m.Strings = slices.Grow(m.Strings, len(o.strings.texts)-len(m.Strings))
+	for _, s := range o.strings.texts[len(m.Strings):] {
+		m.Strings = append(m.Strings, t.strings.share(s))
 	}
 	var attrs []Attr
 	for i := len(m.Resources); i < len(o.resources); i++ {
 		attrs = appendAttrs(attrs[:0], o.resources[i].Attrs, m)
 		m.Resources = append(m.Resources, t.addResource(attrs))
 	}
-	for i := len(m.Scopes); i < len(o.scopes); i++ {
-		s := o.scopes[i]
+	for _, s := range o.scopes[len(m.Scopes):] {
 		m.Scopes = append(m.Scopes, t.AddScope(Scope{m.Strings[s.Name], m.Strings[s.Version], m.Value(s.Attrs)}))
 	}
+}
+
+// Same is the translation of t's ids into themselves.
+func (t *Tables) Same() *Remap {
+	m := &Remap{Strings: make([]StringID, len(t.strings.texts)), Resources: make([]ResourceID, len(t.resources)), Scopes: make([]ScopeID, len(t.scopes))}
+	for i := range m.Strings {
+		m.Strings[i] = StringID(i)
+	}
+	for i := range m.Resources {
+		m.Resources[i] = ResourceID(i)
+	}
+	for i := range m.Scopes {
+		m.Scopes[i] = ScopeID(i)
+	}
+	return m
 }
 
 // View is t as it is now, to be absorbed by another Tables, while t may go on
 // growing in another goroutine.
 func (t *Tables) View() *Tables {
-	return &Tables{strings: slices.Clip(t.strings), resources: slices.Clip(t.resources), scopes: slices.Clip(t.scopes)}
+	return &Tables{strings: interner{texts: slices.Clip(t.strings.texts)}, resources: slices.Clip(t.resources), scopes: slices.Clip(t.scopes)}
 }
 
 func cmpString(a, b string) int {
@@ -254,4 +254,23 @@ func cmpString(a, b string) int {
 		return 1
 	}
 	return 0
+}
+
+// Raw is a value as a decoder had it. Its bytes must not be changed.
+func (t *Tables) Raw(v Value) RawValue {
+	text := t.Text(v)
+	r := RawValue{Type: v.Type()}
+	switch r.Type {
+	case Int:
+		r.Int, _ = strconv.ParseInt(text, 10, 64)
+	case Double:
+		r.Double, _ = strconv.ParseFloat(text, 64)
+	case Bool:
+		if text == "true" {
+			r.Int = 1
+		}
+	default:
+		r.Bytes = []byte(text)
+	}
+	return r
 }

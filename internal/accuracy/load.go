@@ -286,8 +286,9 @@ func special(l load) []named {
 	ties, atom, light, heavy, kept := l, l, l, l, l
 	ties.millis = true
 	atom.timeout = true
-	// Enough to leave some 1,000 effective requests for each 1,000.
-	light.weights, light.n = independent, 2*l.n
+	// Enough to leave some 1,000 effective requests for each 2,000. Half at 1 and half at 20 have n_eff = n/10.5 at
+	// the tail, Σw/(Σw²/Σw): 1 + 20 over 1 + 400.
+	light.weights, light.n = independent, 6*l.n
 	heavy.weights, heavy.n = tied, 4*l.n
 	kept.kept, kept.n = 16, 4*l.n
 	var all []named

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"math"
+	"math/rand/v2"
+
 	"github.com/tailscope/tailscope/stats"
 )
 
@@ -9,16 +12,26 @@ func init() {
 		name: "stats-coverage",
 		about: `
 How often the 95 % interval of Δp99 holds the true change, which is that of infinitely long windows of the same loads:
-loads as in stats-null, 2,000 requests a side, the current side 20 % slower.`,
+loads as in stats-null, 2,000 requests a side, the current side 20 % slower. Those with weights 1 and 20 independent of
+latency have 1,100 effective requests.
+
+Then the allocation of that change to two components, each with a share of the latency drawn by request, where all of
+the change is in the second: how often the interval of its entry holds the truth, and how often it is called the
+largest. It is never to be called so of the other.`,
 		version: stats.Version,
 		runs:    1000,
 		run:     statsCoverage,
 	})
 }
 
+// slower is what happens to the current side.
+const slower = 1.2
+
+const atAtom = "p99 is the timeout itself on both sides, which every sample knows exactly: the interval is a point, and right."
+
 func statsCoverage(seed uint64, runs int) []cell {
 	base := load{n: 2000, sigma: 0.7}
-	slower := timesAll(1.2)
+	by := timesAll(slower)
 	var cells []cell
 	for _, named := range append(loads(base), special(base)...) {
 		c := cell{name: named.name, runs: runs}
@@ -29,14 +42,75 @@ func statsCoverage(seed uint64, runs int) []cell {
 			c.target = atLeast(0.91)
 		}
 		l := named.load
-		truth := l.truth(0.99, slower) - l.truth(0.99, unchanged)
+		if l.timeout {
+			c.missed = atAtom
+		}
+		truth := l.truth(0.99, by) - l.truth(0.99, unchanged)
 		g := generator(seed, c.name)
 		for range runs {
-			if !pair(g, l, l, slower).Delta(0.99, 0.95).Interval.Excludes(truth) {
+			if !pair(g, l, l, by).Delta(0.99, 0.95).Interval.Excludes(truth) {
 				c.hits++
 			}
 		}
 		cells = append(cells, c)
 	}
+	half, slow := base, base
+	half.phi, slow.phi = 0.5, 0.9
+	for _, named := range []named{
+		{"no times", base, 0},
+		{"φ 0.5, T = 32 τ", half.over(32), 32},
+		{"φ 0.9, T = 16 τ", slow.over(16), 16},
+	} {
+		cells = append(cells, allocated(seed, runs, named)...)
+	}
 	return cells
+}
+
+// allocated measures the entry that holds the whole change.
+func allocated(seed uint64, runs int, named named) []cell {
+	covered := cell{name: "entry, " + named.name, runs: runs}
+	largest := cell{name: "largest named, " + named.name, runs: runs}
+	wrong := cell{name: "wrong one named, " + named.name, runs: runs, target: atMost(0.05)}
+	l := named.load
+	truth := (slower - 1) * l.truth(0.99, unchanged)
+	g := generator(seed, covered.name)
+	for range runs {
+		base, cur := l.requests(g, unchanged), l.requests(g, timesAll(slower))
+		b, err := stats.NewSample(base)
+		if err != nil {
+			panic(err)
+		}
+		c, err := stats.NewSample(cur)
+		if err != nil {
+			panic(err)
+		}
+		a := stats.NewPair(b, c, stats.Defaults()).Allocate(0.99, 0.95, 2,
+			split(g, base.Latency, 1), split(g, cur.Latency, slower))
+		if !a.Interval[1].Excludes(truth) {
+			covered.hits++
+		}
+		if a.Lead.Clear() {
+			if a.Lead.First == 1 {
+				largest.hits++
+			} else {
+				wrong.hits++
+			}
+		}
+	}
+	return []cell{covered, largest, wrong}
+}
+
+// split gives component 0 a share of what each latency was before it became so many times as long, and component 1
+// the rest.
+func split(g *rand.Rand, latency []int64, times float64) stats.Entries {
+	first := make([]int64, len(latency))
+	for i, x := range latency {
+		share := 1 / (1 + math.Exp(g.NormFloat64()))
+		first[i] = int64(share * float64(x) / times)
+	}
+	row := make([]stats.Entry, 2)
+	return func(j int) []stats.Entry {
+		row[0], row[1] = stats.Entry{Component: 0, NS: first[j]}, stats.Entry{Component: 1, NS: latency[j] - first[j]}
+		return row
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"flag"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -47,6 +48,26 @@ func outputs(t *testing.T) map[string][]byte {
 	return out
 }
 
+// poisoned are a report and a trace with every string replaced, by name of the string.
+func poisoned(t *testing.T) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	for _, s := range append([]string{"", "\" onload=\"x", "{{.}}"}, reporttest.HostileNames...) {
+		r, tr := reporttest.Mercury(), reporttest.Trace()
+		reporttest.Poison(r, s, report.Baseline, report.Current)
+		reporttest.Poison(tr, s)
+		var a, b bytes.Buffer
+		if err := Write(&a, r, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteTrace(&b, tr, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		out["report of "+s], out["trace of "+s] = a.Bytes(), b.Bytes()
+	}
+	return out
+}
+
 func TestGolden(t *testing.T) {
 	for name, got := range outputs(t) {
 		path := filepath.Join("testdata", name+".html")
@@ -71,7 +92,9 @@ func TestGolden(t *testing.T) {
 
 // Every element is closed, none is a script, nothing points outside the file, and nothing steers a terminal.
 func TestLaws(t *testing.T) {
-	for name, out := range outputs(t) {
+	all := outputs(t)
+	maps.Copy(all, poisoned(t))
+	for name, out := range all {
 		for _, r := range string(out) {
 			if r != '\n' && !escape.Shown(r) {
 				t.Errorf("%s holds %U", name, r)

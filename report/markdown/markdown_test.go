@@ -3,6 +3,7 @@ package markdown
 import (
 	"bytes"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -46,6 +47,26 @@ func outputs(t *testing.T) map[string][]byte {
 	return out
 }
 
+// poisoned are a report and a trace with every string replaced, by name of the string.
+func poisoned(t *testing.T) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	for _, s := range append([]string{"", "|", "\\", "`", "]", "# a", "- ", "1."}, reporttest.HostileNames...) {
+		r, tr := reporttest.Mercury(), reporttest.Trace()
+		reporttest.Poison(r, s, report.Baseline, report.Current)
+		reporttest.Poison(tr, s)
+		var b bytes.Buffer
+		if err := Write(&b, r, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteTrace(&b, tr, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		out[s] = b.Bytes()
+	}
+	return out
+}
+
 func TestGolden(t *testing.T) {
 	for name, got := range outputs(t) {
 		path := filepath.Join("testdata", name+".md")
@@ -71,7 +92,9 @@ func TestGolden(t *testing.T) {
 // Tables are even, nothing of the data begins a block or a link, and nothing steers a terminal.
 func TestLaws(t *testing.T) {
 	bar := regexp.MustCompile(`(^|[^\\])\|`)
-	for name, out := range outputs(t) {
+	all := outputs(t)
+	maps.Copy(all, poisoned(t))
+	for name, out := range all {
 		columns, fence := 0, ""
 		for i, l := range strings.Split(string(out), "\n") {
 			for _, r := range l {

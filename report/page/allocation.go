@@ -73,7 +73,8 @@ func (b *builder) allocationChange(r *report.Report, e *report.Endpoint, rows []
 			d.Text = append(d.Text, b.note("no interval was computed"))
 		}
 		where := cell(b.place(&a))
-		if x, ok := a.PathSwitch.Get(); ok && x > 0 {
+		// What left the path stands beside what took its place; alone its sign would mislead.
+		if x, ok := a.PathSwitch.Get(); ok && x > 0 && s.round(a.DeltaMs.Or(0))*total.DeltaMs.Or(0) < 0 {
 			where.Text = append(where.Text, b.note(fmt.Sprintf("left or joined the critical path in %s of these requests", percent(x))))
 		}
 		where.Text = append(where.Text, b.marks(a.Warnings)...)
@@ -145,7 +146,7 @@ func (b *builder) allocationSingle(e *report.Endpoint, rows []report.Allocation,
 		}
 		pc := ""
 		if x, ok := cur.Get(); ok && whole > 0 {
-			pc = percent(x / whole)
+			pc = decimal(100*x/whole, 1) + " %"
 		}
 		row.Cells = append(row.Cells, b.num(s.num(cur)), cell(pc), Cell{Bar: &bar})
 		if flag != nil {
@@ -204,14 +205,17 @@ func (b *builder) allocationSingle(e *report.Endpoint, rows []report.Allocation,
 	b.scaleNote(e)
 }
 
-// scaleNote warns where averages had to be stretched to sum to the quantile.
+// scaleNote says by how much averages had to be stretched to sum to the quantile.
 func (b *builder) scaleNote(e *report.Endpoint) {
-	for _, v := range []report.Num{e.AllocationScale.Baseline, e.AllocationScale.Current} {
-		if x, ok := v.Get(); ok && math.Abs(x-1) > 0.05 {
-			b.add(Para{Text: Text{plainf("The parts were scaled by %s to sum to the quantile: rough.", digits(x))}, Tight: true})
-			return
-		}
+	base, cur := e.AllocationScale.Baseline, e.AllocationScale.Current
+	if !base.Known() && !cur.Known() {
+		return
 	}
+	t := fmt.Sprintf("Averages around the quantile, scaled by %s to sum to it", quantities(base, cur, ""))
+	if math.Abs(base.Or(1)-1) > 0.05 || math.Abs(cur.Or(1)-1) > 0.05 {
+		t += ": rough"
+	}
+	b.add(Para{Text: Text{dim(t + ".")}, Tight: true})
 }
 
 func part(v report.Num, whole float64) float64 {

@@ -27,7 +27,7 @@ func (b *builder) causes(r *report.Report, e *report.Endpoint) {
 	}
 	switch {
 	case len(e.Hypotheses) > 0:
-	case e.Verdict == report.NotTested:
+	case e.Verdict != report.NoRegression && e.Unexplained == nil: // nothing was ranked
 		b.heading(3, plain("Causes"))
 		b.para(plain("Not tested."))
 		return
@@ -62,6 +62,13 @@ func (b *builder) causes(r *report.Report, e *report.Endpoint) {
 	}
 	if n := len(e.Hypotheses) - shown; n > 0 {
 		b.para(dim(fmt.Sprintf("… %d more causes not shown.", n)))
+	}
+	if x, ok := e.ReplayInexact.Get(); ok {
+		how := "returns every request to the nanosecond"
+		if x > 0 {
+			how = fmt.Sprintf("misses %s of the requests by a nanosecond or more", percent(x))
+		}
+		b.para(dim(fmt.Sprintf("What a cause explains is found by replay; a replay of nothing %s.", how)))
 	}
 	if u := e.Unexplained; u != nil {
 		b.para(strong("Unexplained"), plainf(": %s.", b.sign(change(u.Ms, u.CIMs))), plain(" Causes name overlapping time: what they explain does not sum."))

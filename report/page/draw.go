@@ -103,8 +103,10 @@ func (t Table) WithoutEmpty() Table {
 		return t
 	}
 	out := Table{Indent: t.Indent, Tight: t.Tight}
-	for _, i := range keep {
-		out.Columns = append(out.Columns, t.Columns[i])
+	for k, i := range keep {
+		c := t.Columns[i]
+		c.Under = c.Under && k > 0 && keep[k-1] == i-1 // what it stood under is gone
+		out.Columns = append(out.Columns, c)
 	}
 	for _, r := range t.Rows {
 		n := r

@@ -39,6 +39,9 @@ func (b *builder) endpointBrief(r *report.Report, e *report.Endpoint) {
 // rowName names an endpoint or one of its classes or shapes.
 func (b *builder) rowName(e *report.Endpoint) string {
 	t := b.endpoint(e.Service, e.Operation)
+	if e.Inner {
+		t += " · inner"
+	}
 	if e.Class != "" {
 		t += " · class " + b.name(e.Class)
 	}
@@ -83,7 +86,7 @@ func (b *builder) verdict(r *report.Report, e *report.Endpoint) {
 	case !r.Comparison():
 		t = append(t, plain(b.sign(fmt.Sprintf("%s is %s.", name, estimate(v.CurrentMs, v.CurrentCIMs, false)))))
 		if v.Needs > 0 {
-			t = append(t, b.needs(v.Needs, name, e))
+			t = append(t, b.needs(r, e))
 		}
 		t = append(t, plain(" For a change give --baseline and --current."))
 	default:
@@ -92,7 +95,7 @@ func (b *builder) verdict(r *report.Report, e *report.Endpoint) {
 			t = append(t, plain(", no detectable difference"))
 		}
 		if v.Needs > 0 {
-			t = append(t, b.needs(v.Needs, name, e))
+			t = append(t, b.needs(r, e))
 		}
 		t = append(t, plain("."))
 		if h := e.HighestClosed; h != nil && !v.CIMs.Closed() && h.Quantile != q {
@@ -160,13 +163,39 @@ func (b *builder) basis(r *report.Report, s *report.Basis) string {
 	return t.String()
 }
 
-// needs is the footnote of an open interval.
-func (b *builder) needs(n int64, name string, e *report.Endpoint) Run {
+// quantiles are the rows of the latency table, in order.
+func quantiles(r *report.Report, e *report.Endpoint) []namedQuantile {
+	rows := []namedQuantile{{"p50", &e.P50}, {"p75", &e.P75}, {"p90", &e.P90}, {"p95", &e.P95}, {"p99", &e.P99}, {"p99.9", &e.P999}, {"max", &e.Max}}
+	if e.Target != nil {
+		at := 0
+		for _, q := range []report.Float{0.5, 0.75, 0.9, 0.95, 0.99, 0.999} {
+			if q < r.Run.Quantile {
+				at++
+			}
+		}
+		rows = slices.Insert(rows, at, namedQuantile{quantileName(r.Run.Quantile), e.Target})
+	}
+	return rows
+}
+
+type namedQuantile struct {
+	name string
+	q    *report.Quantile
+}
+
+// needs is the footnote of an endpoint's open intervals, one for all of them.
+func (b *builder) needs(r *report.Report, e *report.Endpoint) Run {
+	var parts []string
+	for _, x := range quantiles(r, e) {
+		if x.q.Needs > 0 && x.name != "max" {
+			parts = append(parts, fmt.Sprintf("%s needs %s", x.name, count(x.q.Needs)))
+		}
+	}
 	have := count(e.Requests.Current.Sampled)
 	if base := e.Requests.Baseline; base != nil {
 		have = count(base.Sampled) + " and " + have
 	}
-	return b.note(fmt.Sprintf("%s needs %s requests a side for a closed interval; there are %s", name, count(n), have))
+	return b.note(fmt.Sprintf("requests a side for a closed interval: %s; there are %s", list(parts...), have))
 }
 
 // requests says who was counted, and who was not.
@@ -224,8 +253,16 @@ func (b *builder) requests(e *report.Endpoint) {
 		t = append(t, plainf("; beside them %s", list(parts[n:]...)))
 	}
 	t = append(t, plain("."))
-	if x, ok := cur.EffectiveN.Get(); ok && int64(x) != cur.Sampled {
-		t = append(t, plainf(" They carry as much as %s unweighted ones.", count(report.Float(x))))
+	weighted := func(q *report.Requests) bool {
+		x, ok := q.EffectiveN.Get()
+		return ok && int64(x) != q.Sampled
+	}
+	if weighted(cur) || base != nil && weighted(base) {
+		var before report.Num
+		if base != nil {
+			before = base.EffectiveN
+		}
+		t = append(t, plainf(" They carry as much as %s unweighted ones.", quantities(before, cur.EffectiveN, "")))
 	}
 	b.add(Para{Text: t})
 
@@ -256,15 +293,7 @@ func (b *builder) requests(e *report.Endpoint) {
 
 // latency is the table of percentiles.
 func (b *builder) latency(r *report.Report, e *report.Endpoint) {
-	type named struct {
-		name string
-		q    *report.Quantile
-	}
-	rows := []named{{"p50", &e.P50}, {"p75", &e.P75}, {"p90", &e.P90}, {"p95", &e.P95}, {"p99", &e.P99}, {"p99.9", &e.P999}, {"max", &e.Max}}
-	if e.Target != nil {
-		rows = append(rows, named{quantileName(r.Run.Quantile), e.Target})
-		slices.SortStableFunc(rows, func(x, y named) int { return int(1e6 * (x.q.CurrentMs.Or(0) - y.q.CurrentMs.Or(0))) })
-	}
+	rows := quantiles(r, e)
 	comparison := r.Comparison()
 	var values []report.Num
 	for _, x := range rows {
@@ -288,17 +317,23 @@ func (b *builder) latency(r *report.Report, e *report.Endpoint) {
 			first.Text[0].Tone = Strong
 		}
 		if q.Needs > 0 && x.name != "max" {
-			first.Text = append(first.Text, b.needs(q.Needs, x.name, e))
+			first.Text = append(first.Text, b.needs(r, e))
 		}
 		if x.name == "max" {
-			first.Text = append(first.Text, b.note("a maximum has no interval that closes"))
+			first.Text = append(first.Text, b.note("a maximum has no interval: no number of requests closes it"))
 		}
 		first.Text = append(first.Text, b.marks(q.Warnings)...)
 		row := Row{Cells: []Cell{first}}
-		if comparison {
-			row.Cells = append(row.Cells, b.num(s.num(q.BaselineMs)), b.dimNum(s.interval(q.BaselineCIMs, false)))
+		ci := func(v report.Interval, signed bool) Cell {
+			if x.name == "max" && !v.Closed() {
+				return Cell{} // the footnote says why
+			}
+			return b.dimNum(s.interval(v, signed))
 		}
-		row.Cells = append(row.Cells, b.num(s.num(q.CurrentMs)), b.dimNum(s.interval(q.CurrentCIMs, false)))
+		if comparison {
+			row.Cells = append(row.Cells, b.num(s.num(q.BaselineMs)), ci(q.BaselineCIMs, false))
+		}
+		row.Cells = append(row.Cells, b.num(s.num(q.CurrentMs)), ci(q.CurrentCIMs, false))
 		if comparison {
 			d := b.num(s.signed(q.DeltaMs, q.CIMs))
 			if q.CIMs.Excludes(0) {
@@ -307,7 +342,7 @@ func (b *builder) latency(r *report.Report, e *report.Endpoint) {
 					d.Text[0].Tone = Good
 				}
 			}
-			row.Cells = append(row.Cells, d, b.dimNum(s.interval(q.CIMs, true)))
+			row.Cells = append(row.Cells, d, ci(q.CIMs, true))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -374,7 +409,7 @@ func (b *builder) parts(r *report.Report, whole *report.Endpoint) {
 		}
 		now := b.num(s.num(v.CurrentMs))
 		if v.Needs > 0 {
-			now.Text = append(now.Text, b.note(fmt.Sprintf("%s needs %s requests a side for a closed interval", quantileName(q), count(v.Needs))))
+			now.Text = append(now.Text, b.needs(r, e))
 		}
 		row.Cells = append(row.Cells, now)
 		if comparison {
@@ -442,7 +477,7 @@ func (b *builder) guards(e *report.Endpoint) {
 			ok = append(ok, fmt.Sprintf("%s (%s)", g.Kind, b.prose(g.Detail)))
 		}
 	}
-	b.heading(3, plain("May the sides be compared?"))
+	b.heading(3, plain("Guards: may these numbers be trusted?"))
 	t := Text{plainf("Holds: %s.", list(ok...))}
 	if len(ok) == 0 {
 		t = Text{plain("No guard holds without a doubt.")}

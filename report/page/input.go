@@ -2,76 +2,9 @@ package page
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/tailscope/tailscope/report"
 )
-
-// metrics shows what the series of metrics say.
-func (b *builder) metrics(r *report.Report) {
-	if len(r.Metrics) == 0 {
-		return
-	}
-	b.heading(2, plain("Metrics"))
-	t := Table{Columns: []Column{{Head: "series", Shrink: true}}}
-	comparison := r.Comparison()
-	if comparison {
-		t.Columns = append(t.Columns, Column{Head: "set"})
-	}
-	t.Columns = append(t.Columns, Column{Head: "points", Right: true}, Column{Head: "mean", Right: true}, Column{Head: "min to max", Right: true, Under: true}, Column{Head: "p50", Right: true}, Column{Head: "p99", Right: true, Under: true}, Column{Head: "count, increase", Right: true}, Column{Head: "unit", Shrink: true})
-	val := func(v report.Num) Cell {
-		if x, ok := v.Get(); ok {
-			return cell(trimmed(x))
-		}
-		return Cell{} // the type has none
-	}
-	between := func(lo, hi report.Num) Cell {
-		if !lo.Known() && !hi.Known() {
-			return Cell{}
-		}
-		show := func(v report.Num, open string) string {
-			if x, ok := v.Get(); ok {
-				return trimmed(x)
-			}
-			return open
-		}
-		return b.num(show(lo, "−∞") + " to " + show(hi, "∞"))
-	}
-	for i := range r.Metrics[:min(len(r.Metrics), metricRows)] {
-		m := &r.Metrics[i]
-		var attrs []string
-		for k, v := range m.Attributes {
-			attrs = append(attrs, b.name(k)+"="+b.name(v))
-		}
-		slices.Sort(attrs)
-		name := b.name(m.Name)
-		if len(attrs) > 0 {
-			name += " {" + strings.Join(attrs, ", ") + "}"
-		}
-		if who := list(b.name(m.Service), opt(m.Instance != m.Service, b.name(m.Instance))); who != "" {
-			name += " of " + who
-		}
-		first := cell(name)
-		if odd := list(opt(m.Gaps > 0, plural(m.Gaps, "gap")), opt(m.Resets > 0, plural(m.Resets, "reset")), opt(m.Duplicates > 0, plural(m.Duplicates, "duplicate point"))); odd != "" {
-			first.Text = append(first.Text, b.note(odd))
-		}
-		row := Row{Cells: []Cell{first}}
-		if comparison {
-			row.Cells = append(row.Cells, cell(m.Set))
-		}
-		n := m.Count
-		if !n.Known() {
-			n = m.Increase
-		}
-		row.Cells = append(row.Cells, cell(count(m.Points)), val(m.Mean), between(m.Min, m.Max), between(m.P50Lo, m.P50Hi), between(m.P99Lo, m.P99Hi), val(n), cell(b.name(m.Unit)))
-		t.Rows = append(t.Rows, row)
-	}
-	if n := len(r.Metrics) - metricRows; n > 0 {
-		t.Rows = append(t.Rows, more(n, "line", len(t.Columns)))
-	}
-	b.add(t)
-}
 
 // input says in detail what was read and what was wrong with it.
 func (b *builder) input(r *report.Report) {

@@ -123,7 +123,7 @@ func (b *builder) inspectedEndpoints(in *report.Inspection) {
 		values = append(values, e.P50Ms, e.P99Ms)
 		weighted = weighted || float64(e.Estimated) != float64(e.Requests)
 	}
-	s := scaleOf(least(values), values...)
+	s := scaleOf(leastPositive(values), values...)
 	t := Table{Columns: []Column{{Head: "endpoint", Shrink: true}, {Head: "kind"}, {Head: "requests", Right: true}}}
 	if weighted {
 		t.Columns = append(t.Columns, Column{Head: "stand for", Right: true})
@@ -163,8 +163,8 @@ func (b *builder) inspectedEndpoints(in *report.Inspection) {
 	b.add(t)
 }
 
-// least is the smallest positive of the values in ms; 0 of none.
-func least(values []report.Num) float64 {
+// leastPositive is the smallest positive of the values in ms; 0 of none.
+func leastPositive(values []report.Num) float64 {
 	m := 0.0
 	for _, v := range values {
 		if x := v.Or(0); x > 0 && (m == 0 || x < m) {

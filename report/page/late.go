@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tailscope/tailscope/report"
 )
@@ -72,13 +73,22 @@ func (b *builder) attempts(e *report.Endpoint) {
 		values = append(values, report.Some(float64(a.FailedMs)), report.Some(float64(a.BackoffMs)))
 	}
 	s := scaleOf(0, values...)
-	t := Table{Columns: []Column{{Head: "call", Shrink: true}, {}, {Head: "calls", Right: true}, {Head: "attempts", Right: true}, {Head: "retries", Right: true}, {Head: "hedges", Right: true}, {Head: "done twice", Right: true},
-		{Head: "failed", Right: true}, {Head: "in failed, " + s.unit, Right: true}, {Head: "in backoff", Right: true}}}
+	hedged := slices.ContainsFunc(e.Attempts, func(a report.Attempts) bool {
+		return a.Hedges > 0 || a.Baseline != nil && a.Baseline.Hedges > 0
+	})
+	t := Table{Columns: []Column{{Head: "call", Shrink: true}, {}, {Head: "calls", Right: true}, {Head: "attempts", Right: true}, {Head: "retries", Right: true}}}
+	if hedged {
+		t.Columns = append(t.Columns, Column{Head: "hedges", Right: true})
+	}
+	t.Columns = append(t.Columns, Column{Head: "done twice", Right: true}, Column{Head: "failed", Right: true}, Column{Head: "in " + s.unit, Right: true, Under: true}, Column{Head: "backoff, " + s.unit, Right: true})
 	for i := range e.Attempts[:min(len(e.Attempts), tableRows)] {
 		a := &e.Attempts[i]
 		row := func(name, side string, x *report.AttemptTotals) {
-			t.Rows = append(t.Rows, Row{Cells: []Cell{cell(name), cell(side), cell(count(x.Logical)), cell(count(x.Attempts)), cell(count(x.Retries)), cell(count(x.Hedges)), cell(count(x.Duplicates)),
-				cell(count(x.Failed)), cell(s.of(float64(x.FailedMs))), cell(s.of(float64(x.BackoffMs)))}})
+			cells := []Cell{cell(name), cell(side), cell(count(x.Logical)), cell(count(x.Attempts)), cell(count(x.Retries))}
+			if hedged {
+				cells = append(cells, cell(count(x.Hedges)))
+			}
+			t.Rows = append(t.Rows, Row{Cells: append(cells, cell(count(x.Duplicates)), cell(count(x.Failed)), cell(s.of(float64(x.FailedMs))), cell(s.of(float64(x.BackoffMs))))})
 		}
 		name := b.call(a.Service, a.Peer, a.Operation)
 		if a.Baseline != nil {
@@ -105,6 +115,13 @@ func (b *builder) fanOut(e *report.Endpoint) {
 		t := Text{strong(b.node(e, f.Node)), plainf(b.sign(": %s; any of them slow in %s of the requests"), branches(f.Branches), share(f.Observed))}
 		if f.Independent.Known() {
 			t = append(t, plainf(" (%s if they were independent; as %s independent ones)", share(f.Independent), quantity(f.NEff, "")))
+		}
+		if len(f.PSlow) > 0 {
+			var slow []string
+			for _, p := range f.PSlow[:min(len(f.PSlow), tableRows)] {
+				slow = append(slow, share(p))
+			}
+			t = append(t, plainf("; by branch %s%s", list(slow...), opt(len(f.PSlow) > tableRows, ", …")))
 		}
 		t = append(t, plain("."))
 		if len(f.Owners) > 0 {

@@ -82,9 +82,12 @@ func (s scale) interval(v report.Interval, signed bool) string {
 	if v.IsZero() {
 		return ""
 	}
-	show := s.of
-	if signed {
-		show = s.plus
+	// Thousands are not separated here: the comma stands between the ends.
+	show := func(x float64) string {
+		if signed {
+			return strings.ReplaceAll(s.plus(x), ",", "")
+		}
+		return strings.ReplaceAll(s.of(x), ",", "")
 	}
 	lo, hi := "−∞", "∞"
 	if x, ok := v.Lo.Get(); ok {

@@ -1,26 +1,94 @@
 package page
 
 import (
-	"fmt"
-
 	"github.com/tailscope/tailscope/report"
 )
 
-// queueRows bounds the queues that are shown; each takes several lines.
+// queueRows bounds the queues that are shown in full; each takes several lines.
 const queueRows = 6
 
-// queues says how long calls waited before they were served, in whose queue, and how that was found out.
+// longWait is the part of the target quantile from which on a wait is shown in full, whoever owns it.
+const longWait = 0.05
+
+// queues says how long calls waited before they were served, in whose queue, and how that was found out. Short waits
+// that are nobody's take a line each.
 func (b *builder) queues(r *report.Report, e *report.Endpoint) {
 	if len(e.Queues) == 0 {
 		return
 	}
 	b.heading(3, plain("Waits before service"))
-	for i := range e.Queues[:min(len(e.Queues), queueRows)] {
-		b.queue(r, &e.Queues[i])
+	var short []*report.Queue
+	full := 0
+	for i := range e.Queues {
+		q := &e.Queues[i]
+		if full < queueRows && b.long(r, e, q) {
+			b.queue(r, q)
+			full++
+		} else {
+			short = append(short, q)
+		}
 	}
-	if n := len(e.Queues) - queueRows; n > 0 {
-		b.para(dim(fmt.Sprintf("… %s not shown.", plural(int64(n), "more queue"))))
+	if len(short) > 0 {
+		b.shortQueues(short)
 	}
+}
+
+// long reports whether a queue is worth its lines.
+func (b *builder) long(r *report.Report, e *report.Endpoint, q *report.Queue) bool {
+	if q.Owner != "" && q.Owner != untraced {
+		return true
+	}
+	v := e.Of(r.Run.Quantile)
+	if v == nil {
+		return true
+	}
+	least := longWait * max(v.CurrentMs.Or(0), v.BaselineMs.Or(0))
+	wait := q.Current.P99Ms.Or(0)
+	if q.Baseline != nil {
+		wait = max(wait, q.Baseline.P99Ms.Or(0))
+	}
+	return wait >= least
+}
+
+// untraced is the owner of a wait of which no test spoke.
+const untraced = string(report.Untraced)
+
+// shortQueues is one line per queue.
+func (b *builder) shortQueues(queues []*report.Queue) {
+	var values []report.Num
+	for _, q := range queues {
+		values = append(values, q.Current.P99Ms)
+		if q.Baseline != nil {
+			values = append(values, q.Baseline.P99Ms)
+		}
+	}
+	s := scaleOf(0, values...)
+	t := Table{Columns: []Column{{Head: "short waits", Shrink: true}, {Head: "owner"}, {Head: "calls", Right: true}, {Head: "mean, " + s.unit, Right: true}, {Head: "bounds", Right: true, Under: true}, {Head: "p99", Right: true}, {Head: "served p99", Right: true}}}
+	for _, q := range queues[:min(len(queues), tableRows)] {
+		before := func(of func(*report.QueueSide) report.Num) Cell {
+			now := s.num(of(&q.Current))
+			if q.Baseline == nil {
+				return b.num(now)
+			}
+			return b.num(s.num(of(q.Baseline)) + " → " + now)
+		}
+		owner := "nobody's"
+		if q.Owner != "" && q.Owner != untraced {
+			owner = b.name(q.Owner)
+		}
+		name := b.call(q.Service, q.Peer, q.Operation)
+		if q.Resource != "" {
+			name += " · " + b.name(q.Resource)
+		}
+		first := cell(name)
+		first.Text = append(first.Text, b.marks(q.Warnings)...)
+		t.Rows = append(t.Rows, Row{Cells: []Cell{first, cell(owner), cell(count(q.Current.N)), before(func(x *report.QueueSide) report.Num { return x.MeanMs }),
+			b.dimNum(s.interval(report.Interval{Lo: q.Current.LoMs, Hi: q.Current.HiMs}, false)), before(func(x *report.QueueSide) report.Num { return x.P99Ms }), before(func(x *report.QueueSide) report.Num { return x.ServiceP99Ms })}})
+	}
+	if n := len(queues) - tableRows; n > 0 {
+		t.Rows = append(t.Rows, more(n, "queue", len(t.Columns)))
+	}
+	b.add(t)
 }
 
 func (b *builder) queue(r *report.Report, q *report.Queue) {
@@ -29,7 +97,7 @@ func (b *builder) queue(r *report.Report, q *report.Queue) {
 		t = append(t, plainf(" · %s", b.name(q.Resource)))
 	}
 	owner := "nobody's by any test"
-	if q.Owner != "" && q.Owner != "untraced" {
+	if q.Owner != "" && q.Owner != untraced {
 		owner = q.Owner
 	}
 	t = append(t, plain(" · "), strong(b.name(owner)))
@@ -58,10 +126,10 @@ func (b *builder) queue(r *report.Report, q *report.Queue) {
 		seconds = seconds || len(s.Occupancy1s) > 0
 	}
 	s := scaleOf(0, values...)
-	table := Table{Indent: 1, Tight: true, Columns: []Column{{}, {Head: "calls", Right: true}, {Head: "mean wait, " + s.unit, Right: true}, {Head: "at least, at most", Right: true, Under: true},
+	table := Table{Indent: 1, Tight: true, Columns: []Column{{}, {Head: "calls", Right: true}, {Head: "mean wait, " + s.unit, Right: true}, {Head: "bounds", Right: true, Under: true},
 		{Head: "p50", Right: true}, {Head: "p99", Right: true}, {Head: "served p99", Right: true}}}
 	if occupied {
-		table.Columns = append(table.Columns, Column{Head: "occupied p50/p99/max", Right: true})
+		table.Columns = append(table.Columns, Column{Head: "occupied, %: p50/p99/max", Right: true})
 	}
 	if seconds {
 		table.Columns = append(table.Columns, Column{Head: "over time", Bar: true})
@@ -71,7 +139,7 @@ func (b *builder) queue(r *report.Report, q *report.Queue) {
 		if occupied {
 			occ := "?"
 			if x.Occupancy.Known() {
-				occ = share(x.OccupancyP50) + " / " + share(x.Occupancy) + " / " + share(x.OccupancyMax)
+				occ = whole(x.OccupancyP50) + "/" + whole(x.Occupancy) + "/" + whole(x.OccupancyMax)
 			}
 			row.Cells = append(row.Cells, b.num(occ))
 		}
@@ -102,4 +170,13 @@ func (b *builder) queue(r *report.Report, q *report.Queue) {
 		}
 		b.add(tests)
 	}
+}
+
+// whole is a part of one in whole per cent, without the sign.
+func whole(v report.Num) string {
+	x, ok := v.Get()
+	if !ok {
+		return "?"
+	}
+	return decimal(100*x, 0)
 }

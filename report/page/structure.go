@@ -61,15 +61,15 @@ func (b *builder) structure(r *report.Report, e *report.Endpoint) {
 	if comparison {
 		t.Columns = append(t.Columns, Column{Head: "p99 before", Right: true})
 	}
-	t.Columns = append(t.Columns, Column{Head: "in", Right: true}, Column{Head: "waited for, how", Wrap: true})
+	t.Columns = append(t.Columns, Column{Head: "in", Right: true}, Column{Head: "how", Wrap: true})
 	depth := depths(s.Nodes)
 	for i := range s.Nodes[:min(len(s.Nodes), treeRows)] {
 		n := &s.Nodes[i]
 		first := cell(b.call(n.Service, n.Peer, n.Operation))
 		first.Text = append(first.Text, b.marks(n.Warnings)...)
-		pc := "0 %"
+		pc := "?"
 		if whole > 0 {
-			pc = percent(of[n.ID] / whole)
+			pc = decimal(100*of[n.ID]/whole, 1) + " %"
 		}
 		present := "?"
 		if n.Of > 0 {
@@ -89,21 +89,42 @@ func (b *builder) structure(r *report.Report, e *report.Endpoint) {
 	if n := len(s.Nodes) - treeRows; n > 0 {
 		t.Rows = append(t.Rows, more(n, "call", len(t.Columns)))
 	}
-	b.add(t, Para{Text: Text{dim(fmt.Sprintf("of %s: share of the time of %s requests; durations are per call.", name, name))}, Tight: true})
+	b.add(t, Para{Text: Text{dim(fmt.Sprintf("of %s: share of the time of %s requests. Durations are per call and without intervals. Calls are waited for unless said.", name, name))}, Tight: true})
+	b.orders(e)
 	b.differences(e)
+}
+
+// orders lists which sibling ends before which begins, with what speaks for it. Siblings without an order between
+// them ran side by side.
+func (b *builder) orders(e *report.Endpoint) {
+	edges := e.Structure.Edges
+	if len(edges) == 0 {
+		return
+	}
+	var values []report.Num
+	for _, x := range edges {
+		values = append(values, x.GapP50Ms)
+	}
+	s := scaleOf(0, values...)
+	t := Table{Columns: []Column{{Head: "ends first", Shrink: true}, {Head: "then begins", Shrink: true}, {Head: "held in", Right: true}, {Head: "refuted in", Right: true}, {Head: "gap p50, " + s.unit, Right: true}}}
+	for _, x := range edges[:min(len(edges), tableRows)] {
+		t.Rows = append(t.Rows, Row{Cells: []Cell{cell(b.node(e, x.From)), cell(b.node(e, x.To)), cell(count(x.Held)), cell(count(x.Refuted)), b.num(s.num(x.GapP50Ms))}})
+	}
+	if n := len(edges) - tableRows; n > 0 {
+		t.Rows = append(t.Rows, more(n, "order", len(t.Columns)))
+	}
+	b.add(t)
 }
 
 // how says what a node means and what happens in time; the two are independent.
 func how(n *report.Node) string {
-	waited := "waited for"
+	waited := ""
 	switch {
+	case n.Parent < 0:
 	case !n.WaitedFor:
-		waited = fmt.Sprintf("not waited for (its parent ended first in %s)", count(n.WaitedForRefuted))
+		waited = fmt.Sprintf("not waited for: parent ended first in %s", count(n.WaitedForRefuted))
 	case n.Optional:
 		waited = "optional, and still waited for"
-	}
-	if n.Parent < 0 {
-		waited = ""
 	}
 	repeat := ""
 	switch n.Mode {

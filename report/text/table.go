@@ -121,7 +121,8 @@ func (g *grid) fit(room int, fold bool, name int) bool {
 	if fold {
 		for j, col := range g.t.Columns {
 			if col.Under {
-				least[j-1], want[j-1] = max(least[j-1], want[j]), max(want[j-1], want[j]) // its head takes one line
+				head := escape.Width(col.Head) // takes one line
+				least[j-1], want[j-1] = max(least[j-1], least[j], head), max(want[j-1], want[j])
 				least[j], want[j] = 0, 0
 			}
 			if col.Bar {
@@ -266,7 +267,11 @@ func (g *grid) row(c *canvas, i int) []string {
 				for len(cols[k]) < 1 {
 					cols[k] = append(cols[k], nil)
 				}
-				cols[k] = append(cols[k], g.cells[i][j])
+				below := g.cells[i][j]
+				if below.width() > widths[k] {
+					below = c.elide(below, widths[k])
+				}
+				cols[k] = append(cols[k], below)
 			}
 			continue
 		}

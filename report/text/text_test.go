@@ -212,3 +212,32 @@ func BenchmarkMercury(b *testing.B) {
 		}
 	}
 }
+
+// Whatever stands in any string, even where only our own words belong, every line keeps its width and steers nothing.
+func FuzzStrings(f *testing.F) {
+	for _, s := range reporttest.HostileNames {
+		f.Add(s)
+	}
+	f.Add("")
+	f.Add("baseline")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, keep := range [][]string{nil, {report.Baseline, report.Current}} {
+			r, tr := reporttest.Mercury(), reporttest.Trace()
+			reporttest.Poison(r, s, keep...)
+			reporttest.Poison(tr, s, keep...)
+			for _, width := range []int{40, 80, 200} {
+				out := append(drawn(t, r, Options{Width: width, Top: -1}), drawnTrace(t, tr, Options{Width: width})...)
+				for _, l := range strings.Split(string(out), "\n") {
+					if escape.Width(l) > width {
+						t.Fatalf("at %d a line takes %d cells: %q", width, escape.Width(l), l)
+					}
+					for _, c := range l {
+						if !escape.Shown(c) {
+							t.Fatalf("a line holds %U: %q", c, l)
+						}
+					}
+				}
+			}
+		}
+	})
+}

@@ -25,9 +25,12 @@ func (c *canvas) waterfall(w page.Waterfall) {
 		columns = 2
 	}
 	rest := c.width - columns*(numbers+between) - between
-	name := min(rest/2, 56)
-	barWidth := min(rest-name, 100)
-	name = min(rest-barWidth, 72)
+	longest := 0
+	for _, r := range w.Rows {
+		longest = max(longest, escape.Width(escape.Terminal(r.Label))+2*min(r.Depth, maxTree)+2)
+	}
+	name := max(16, min(rest/2, longest))
+	barWidth := min(rest-name, 120)
 
 	put := func(label styled, cells []string, bar styled) {
 		var b strings.Builder

@@ -35,7 +35,13 @@ func run(stdout io.Writer, args []string) error {
 	compress := fs.String("compress", "none", "none, gzip, zstd, or zstd-framed (each message by itself, as the file exporter does): `HOW`")
 	rotate := fs.Int("rotate", 0, "begin another file before one exceeds `BYTES` uncompressed; 0: never")
 	truth := fs.String("truth", "full", "truth.json with each request's waits (`full`) or without (summary)")
-	if err := fs.Parse(args); err != nil {
+	fs.SetOutput(io.Discard) // main prints the error
+	if err := fs.Parse(args); err == flag.ErrHelp {
+		fs.SetOutput(stdout)
+		fmt.Fprint(stdout, "gen --list\ngen --scenario NAME --out DIR [flags]\n\n")
+		fs.PrintDefaults()
+		return nil
+	} else if err != nil {
 		return err
 	}
 	if fs.NArg() > 0 {
@@ -43,7 +49,7 @@ func run(stdout io.Writer, args []string) error {
 	}
 	if *list {
 		for _, s := range scenario.List() {
-			fmt.Fprintf(stdout, "%-32s %-13s %s\n", s.Name, s.Verdict, s.About)
+			fmt.Fprintf(stdout, "%-40s %-13s %s\n", s.Name, s.Verdict, s.About)
 		}
 		return nil
 	}

@@ -90,7 +90,7 @@ func TestFormats(t *testing.T) {
 		{"json", "none", ".jsonl"}, {"json", "gzip", ".jsonl.gz"}, {"json", "zstd", ".jsonl.zst"},
 		{"proto", "none", ".pb"}, {"proto", "gzip", ".pb.gz"}, {"proto", "zstd-framed", ".pb.zst"},
 	} {
-		err := run(io.Discard, []string{"--scenario", "mesh/null", "--requests", "120", "--out", dir, "--rotate", "30000", "--encoding", c.encoding, "--compress", c.compress})
+		err := run(io.Discard, []string{"--scenario", "mesh/null", "--requests", "40", "--out", dir, "--rotate", "10000", "--encoding", c.encoding, "--compress", c.compress})
 		if err != nil {
 			t.Fatal(err)
 		}

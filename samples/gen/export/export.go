@@ -26,8 +26,6 @@ type Options struct {
 	Tail *Tail
 	// LoseSpans and LoseBatches are the probabilities that a span, or an SDK's batch, is lost.
 	LoseSpans, LoseBatches float64
-	// Keep, if not nil, says which requests are reported; the others' spans are dropped without a sign.
-	Keep func(*sim.Request) bool
 	// Silent services report no spans (their metrics stay).
 	Silent []string
 	// Rename gives spans of an operation another name and route, as an upgrade of the instrumentation does.
@@ -132,15 +130,11 @@ func (s *Set) headSampled(trace [16]byte) bool {
 }
 
 func (s *Set) sampled(sp *sim.Span) bool {
-	o := &s.Options
 	q := &s.Run.Requests[sp.Request]
-	if o.Keep != nil && !o.Keep(q) {
-		return false
-	}
 	if !s.headSampled(sp.Trace) {
 		return false
 	}
-	if t := o.Tail; t != nil && q.Latency() < t.Slower && q.Outcome == sim.OK {
+	if t := s.Options.Tail; t != nil && q.Latency() < t.Slower && q.Outcome == sim.OK {
 		return sim.Key(binary.BigEndian.Uint64(q.Trace[:8])).Name("tail").Float() < t.Rate
 	}
 	return true

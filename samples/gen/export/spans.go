@@ -141,6 +141,9 @@ func (w *writer) span(sp *sim.Span) otlp.Span {
 	if l := sp.Link; l != nil {
 		o.Links = []otlp.Link{{TraceID: l.Trace, SpanID: l.Span, Flags: sampledFlag}}
 	}
+	if sp.GotConn >= 0 {
+		o.Events = []otlp.Event{{Time: o.Start, Name: "GetConn"}, {Time: w.time(sp.In, sp.GotConn), Name: "GotConn"}}
+	}
 	if sp.Op == nil {
 		return o
 	}

@@ -197,6 +197,16 @@ func (j *js) spanDoc(s *Span) {
 	j.big("startTimeUnixNano", s.Start)
 	j.big("endTimeUnixNano", s.End)
 	j.attrs("attributes", s.Attrs)
+	if len(s.Events) > 0 {
+		j.open("events", '[')
+		for _, e := range s.Events {
+			j.open("", '{')
+			j.big("timeUnixNano", e.Time)
+			j.str("name", e.Name)
+			j.close('}')
+		}
+		j.close(']')
+	}
 	if len(s.Links) > 0 {
 		j.open("links", '[')
 		for _, l := range s.Links {

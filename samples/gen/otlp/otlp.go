@@ -42,9 +42,16 @@ type Span struct {
 	Kind       int
 	Start, End uint64
 	Attrs      []Attr
+	Events     []Event
 	Links      []Link
 	Status     int // 0 unset, 1 ok, 2 error
 	Message    string
+}
+
+// An Event is a moment of a span.
+type Event struct {
+	Time uint64
+	Name string
 }
 
 // A Link points to another span.

@@ -134,6 +134,12 @@ func (p *pb) span(s *Span) {
 	p.fixed64(7, s.Start)
 	p.fixed64(8, s.End)
 	p.attrs(9, s.Attrs)
+	for _, e := range s.Events {
+		p.message(11, func() {
+			p.fixed64(1, e.Time)
+			p.str(2, e.Name)
+		})
+	}
 	for _, l := range s.Links {
 		p.message(13, func() {
 			p.bytes(1, l.TraceID[:])

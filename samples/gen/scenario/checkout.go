@@ -68,7 +68,7 @@ func checkout() *sim.System {
 	// The stock of all lines is taken in one statement.
 	update := query(ordersDB, "UPDATE stock", 4*ms)
 	place := orders.Add(&sim.Operation{Name: "POST /orders", Cancel: sim.Ignore, Writes: true, Plan: []sim.Step{
-		work(2 * ms),
+		&sim.Work{Time: lognormal(2*ms, 0.35), CPU: 0.8, Span: "OrderValidator.validate"},
 		&sim.Parallel{Branches: []sim.Step{call(getCart), call(getCustomer),
 			&sim.Call{To: rate, Leg: lan(), Timeout: 300 * ms, Optional: true}}},
 		&sim.Repeat{N: 1, ByClass: map[string]int{"business": 10}, Step: call(update)},
@@ -95,6 +95,13 @@ func checkoutScenarios() []*Scenario {
 	taking := Component{Service: "orders", Peer: "orders-db", Operation: stock}
 	return built(checkout,
 		null("checkout/null", "the same system on two days"),
+		null("checkout/null-links", "the same system on two days; shipping's traces are its own and link to the orders'").with(func(s *sim.System) {
+			sim.Walk(s.Service("orders").Op(orders).Plan, func(st sim.Step) {
+				if p, ok := st.(*sim.Publish); ok {
+					p.Link = true
+				}
+			})
+		}),
 		&Scenario{Name: "checkout/null-consumer", Verdict: NoChange, About: "shipping, which reads from the queue, takes three times as long",
 			currentOnly: slower("shipping", "orders.placed", 3)},
 		&Scenario{Name: "checkout/two-causes", Verdict: Regression, About: "a fraud check before the payment, and a slow instance of tax", Causes: []Cause{

@@ -112,7 +112,7 @@ func mercuryScenarios() []*Scenario {
 			currentOnly: rate(1.2)},
 		regression("mercury/client-wait", "client-wait", pricing,
 			"the ingress keeps fewer connections to pricing: calls wait for one, pricing is as fast as before", fewer),
-		regression("mercury/client-wait-sampled", "client-wait", pricing, "the same, 20 % head sampled", fewer).exported(head(0.2)),
+		regression("mercury/client-wait-sampled", "client-wait", pricing, "fewer connections to pricing, 20 % head sampled", fewer).exported(head(0.2)),
 		regression("mercury/server-queue", "server-queue", own, "pricing has two worker threads where it had 16", slots("pricing", 2)),
 		regression("mercury/service-time", "service-time", own, "pricing takes nearly twice as long for a quote", slower("pricing", quotes, 1.9)),
 		regression("mercury/service-time-pool", "service-time", own, "pricing takes longer, so that its callers' connections no longer suffice: the wait is a consequence",
@@ -152,6 +152,10 @@ func mercuryScenarios() []*Scenario {
 			with(each("ingress", "pricing", quotes, func(c *sim.Call) { c.Retry = &sim.Retry{Max: 3, Backoff: 60 * ms} })),
 		regression("mercury/timeout-plateau", "timeout-plateau", recommended, "recommendation hangs now and then, until the caller's 400 ms are over",
 			stalls("recommendation", recommendations, 0.03, 1500*ms, 2500*ms)),
+		regression("mercury/timeout-plateau-abandoned", "timeout-plateau", recommended,
+			"recommendation hangs now and then; the page goes on without it after 250 ms, but the calls last until their answers",
+			stalls("recommendation", recommendations, 0.03, 500*ms, 900*ms)).
+			with(each("ingress", "recommendation", recommendations, func(c *sim.Call) { c.Timeout, c.Abandon = 2*time.Second, 250*ms })),
 		regression("mercury/late-work", "late-work", recommended, "recommendation no longer stops when its caller has left; the threads that hang are missing",
 			cancel("recommendation", recommendations, sim.Ignore)).
 			with(all(cancel("recommendation", recommendations, sim.Prompt), slots("recommendation", 3),

@@ -84,7 +84,7 @@ func meshScenarios() []*Scenario {
 		regression("mesh/server-queue-sidecars", "server-queue", reviews, "reviews has one thread where it had eight; the sidecars' spans begin before the queue", slots("reviews", 1)).with(sidecars),
 		regression("mesh/retries-sampled", "retries", rated, "ratings fails more often; half of the traces are sampled", fails("ratings", rating, 0.07)).exported(head(0.5)),
 		regression("mesh/client-wait", "client-wait", Component{Service: "reviews", Peer: "reviews-db", Operation: "aggregate reviews"},
-			"reviews keeps one connection to its database where it had eight", pool("reviews", "reviews-db", 1)).with(all(slots("reviews", 24), slower("reviews-db", "aggregate reviews", 1.8))),
+			"reviews keeps one connection to its database where it had eight; events say how long it waits", pool("reviews", "reviews-db", 1)).with(all(slots("reviews", 24), func(s *sim.System) { s.Service("reviews").Spans.PoolEvents = true }, slower("reviews-db", "aggregate reviews", 1.8))),
 		regression("mesh/server-queue", "server-queue", reviews, "reviews has one thread where it had eight", slots("reviews", 1)),
 		regression("mesh/service-time", "service-time", Component{Service: "ratings", Operation: rating}, "ratings takes three times as long", slower("ratings", rating, 3)),
 		regression("mesh/contention", "contention", Component{Service: "ratings", Operation: rating}, "the containers of ratings get a fifth of a core", cores("ratings", 0.2)),

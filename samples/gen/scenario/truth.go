@@ -58,7 +58,6 @@ type SideTruth struct {
 	Hosts     []HostTruth     `json:"hosts"`
 	Requests  []RequestTruth  `json:"requests,omitempty"`
 	Attempts  []sim.Attempt   `json:"-"`
-	edges     []sim.Edge
 }
 
 // Times summarises durations.
@@ -125,6 +124,7 @@ type ResourceTruth struct {
 	Slots     int       `json:"slots"`
 	Occupancy float64   `json:"occupancy"`      // mean share of the slots in use
 	Peak      float64   `json:"peak_occupancy"` // highest mean of one second
+	MaxInUse  int       `json:"max_in_use"`
 	Waiting   float64   `json:"mean_waiting"`
 	WaitMean  float64   `json:"mean_wait_ms"`
 	Refused   int       `json:"refused"`
@@ -132,7 +132,7 @@ type ResourceTruth struct {
 	Queue     []float64 `json:"waiting,omitempty"` // mean, second by second
 }
 
-// LateTruth is work for callers that had left.
+// LateTruth is work for callers that had left, but for the losers of hedges.
 type LateTruth struct {
 	Attempts     int       `json:"late_attempts"`
 	StartedAfter int       `json:"started_after"`
@@ -149,7 +149,7 @@ type LateRow struct {
 	Attempts     int     `json:"attempts"`
 	LateAttempts int     `json:"late_attempts"`
 	StartedAfter int     `json:"started_after"`
-	Hedged       int     `json:"hedge_losers"` // of the late ones, those whose rival had won
+	HedgeLosers  int     `json:"hedge_losers"` // work for hedged attempts whose rival had won; not counted in the rest
 	Writes       bool    `json:"writes,omitempty"`
 	Mean         float64 `json:"mean_ms"`
 	Working      float64 `json:"mean_working_ms"`
@@ -279,7 +279,7 @@ func serviceName(s *sim.Service) string {
 func side(set *export.Set) SideTruth {
 	run := set.Run
 	t := SideTruth{Start: set.Options.Start, Seconds: round3(run.Arrivals.Seconds()), Offered: len(run.Requests), Omitted: len(run.Omitted),
-		Coalesced: run.Coalesced, Attempts: run.Attempts, edges: run.Edges}
+		Coalesced: run.Coalesced, Attempts: run.Attempts}
 	var before []time.Duration
 	for i := range run.Requests {
 		q := &run.Requests[i]
@@ -315,14 +315,8 @@ func side(set *export.Set) SideTruth {
 	t.edgeTruths(run)
 	t.lateTruth(run)
 	for _, in := range run.Instances {
-		for i, res := range in.Resources() {
-			kind := "pool"
-			if in.Exec == res {
-				kind = "executor"
-			} else if i >= len(in.Service.Pools)+1 || in.Exec == nil && i >= len(in.Service.Pools) {
-				kind = "lock"
-			}
-			t.Resources = append(t.Resources, resourceTruth(run, set, in, kind, res))
+		for _, res := range in.Resources() {
+			t.Resources = append(t.Resources, resourceTruth(run, set, in, res))
 		}
 	}
 	seen := map[string]bool{}
@@ -389,10 +383,11 @@ func (t *SideTruth) edgeTruths(run *sim.Run) {
 		if a.Locked > 0 {
 			s.locked = append(s.locked, a.Locked)
 		}
+		if a.Late() > 0 && !a.Lost {
+			e.Late++
+		}
 		if a.Departed == 0 {
 			s.network = append(s.network, a.NetOut+a.NetBack)
-		} else if a.Late() > 0 {
-			e.Late++
 		}
 	}
 	for i := range ss {
@@ -438,21 +433,21 @@ func (t *SideTruth) lateTruth(run *sim.Run) {
 		if late == 0 {
 			continue
 		}
-		e := run.Edges[a.Edge]
+		if a.Lost {
+			row.HedgeLosers++
+			continue
+		}
 		row.LateAttempts++
 		row.Writes = a.Writes
 		sums[a.Edge].late += late
 		sums[a.Edge].work += a.LateWork()
-		if a.Outcome == sim.Cancelled && e.Caller != nil {
-			row.Hedged++
-		}
-		if a.Started >= a.Departed {
+		if a.Started >= a.LateFrom() && a.Started < a.Ended {
 			row.StartedAfter++
 		}
 		if a.Served == sim.OK {
 			row.Succeeded++
 		}
-		byRequest[a.Request] = append(byRequest[a.Request], span{max(a.Departed, a.Arrived), a.Ended})
+		byRequest[a.Request] = append(byRequest[a.Request], span{a.LateFrom(), a.Ended})
 	}
 	window := run.Arrivals
 	var total time.Duration
@@ -468,23 +463,24 @@ func (t *SideTruth) lateTruth(run *sim.Run) {
 	for i, row := range rows {
 		t.Late.Attempts += row.LateAttempts
 		t.Late.StartedAfter += row.StartedAfter
-		if row.LateAttempts == 0 {
+		if row.LateAttempts+row.HedgeLosers == 0 {
 			continue
 		}
 		e := run.Edges[i]
 		if e.Op != nil {
 			row.Caller, row.Callee, row.Operation = serviceName(e.Caller), e.Op.Service.Name, e.Op.Name
 		}
-		n := time.Duration(row.LateAttempts)
+		n := time.Duration(max(row.LateAttempts, 1))
 		row.Mean, row.Working = millis(sums[i].late/n), millis(sums[i].work/n)
 		row.MeanInFlight = round3(float64(sums[i].late) / float64(window))
 		t.Late.Edges = append(t.Late.Edges, row)
 	}
 }
 
-func resourceTruth(run *sim.Run, set *export.Set, in *sim.Instance, kind string, res *sim.Resource) ResourceTruth {
+func resourceTruth(run *sim.Run, set *export.Set, in *sim.Instance, res *sim.Resource) ResourceTruth {
 	st := &res.Steps
-	t := ResourceTruth{Service: in.Service.Name, Instance: set.InstanceID(in.Service.Name, in.N), Kind: kind, Name: res.Name, Slots: res.Cap, Refused: res.Refused}
+	t := ResourceTruth{Service: in.Service.Name, Instance: set.InstanceID(in.Service.Name, in.N), Kind: res.Kind, Name: res.Name,
+		Slots: res.Cap, MaxInUse: st.Max, Refused: res.Refused}
 	window := float64(run.Arrivals)
 	t.Occupancy = round3(float64(st.TotalUse) / window / float64(max(res.Cap, 1)))
 	t.Waiting = round3(float64(st.TotalWaiting) / window)

@@ -42,23 +42,41 @@ type Attempt struct {
 	Arrived, Started Time // at the callee; valid if Served is not Omitted
 	Ended            Time
 	Departed         Time // when the caller left, or 0
+	Abandoned        Time // when the caller went on without ending the call, or 0
+	Lost             bool // the caller left because a hedged rival had won
 	Writes           bool
+}
+
+// left is when the caller left or went on; false if it waited for the answer.
+func (a *Attempt) left() (Time, bool) {
+	if a.Abandoned > 0 {
+		return a.Abandoned, a.Served != Omitted
+	}
+	return a.Departed, a.Departed > 0 && a.Served != Omitted
 }
 
 // Late is the time for which the callee held or worked on the attempt after the caller had left.
 func (a *Attempt) Late() Time {
-	if a.Departed == 0 || a.Served == Omitted {
+	at, ok := a.left()
+	if !ok {
 		return 0
 	}
-	return max(0, a.Ended-max(a.Departed, a.Arrived))
+	return max(0, a.Ended-max(at, a.Arrived))
+}
+
+// LateFrom is when that time began.
+func (a *Attempt) LateFrom() Time {
+	at, _ := a.left()
+	return max(at, a.Arrived)
 }
 
 // LateWork is the part of Late in which it was worked on, not queued.
 func (a *Attempt) LateWork() Time {
-	if a.Departed == 0 || a.Served == Omitted {
+	at, ok := a.left()
+	if !ok {
 		return 0
 	}
-	return max(0, a.Ended-max(a.Departed, a.Started))
+	return max(0, a.Ended-max(at, a.Started))
 }
 
 // attempt is an Attempt under way.
@@ -88,7 +106,8 @@ type attempt struct {
 	legOut                            Time
 	served, outcome                   Outcome
 	ended                             Time
-	departed                          Time
+	departed, abandoned               Time
+	lost                              bool
 	answered, isSent, left, over, got bool
 	finish                            func(Outcome)
 }
@@ -215,7 +234,8 @@ func (a *attempt) record(o Outcome) {
 		o = a.outcome
 	}
 	t := Attempt{Request: a.req, Edge: int32(a.edge), Callee: a.callee, N: uint8(min(a.n, 255)), Hedge: a.hedge,
-		Outcome: o, Served: Omitted, Begin: a.begin, Departed: a.departed, Writes: a.op.Writes}
+		Outcome: o, Served: Omitted, Begin: a.begin, Departed: a.departed,
+		Abandoned: a.abandoned, Lost: a.lost, Writes: a.op.Writes}
 	if a.caller != nil {
 		t.Caller = a.caller.inst
 		t.PoolWait = a.acquired - a.begin
@@ -257,6 +277,7 @@ type logical struct {
 	detached bool // cancelled, but followers wait for its answer
 	flight   *flight
 	timer    *Timer // of a hedge or a backoff
+	limit    *Timer // of an abandonment
 }
 
 type flightKey struct {
@@ -319,6 +340,9 @@ func (s *Call) start(h *handler, sc *scope, k Key, done func(Outcome)) {
 	}
 	sc.add(l)
 	l.attempt(false)
+	if s.Abandon > 0 {
+		l.limit = h.r.after(s.Abandon, func() { h.inst.gate(l.abandon) })
+	}
 	if s.Hedge != nil {
 		l.timer = h.r.after(s.Hedge.Delay, func() {
 			if !l.over && h.inst.spend(s.id, s.Hedge.Cap) {
@@ -423,6 +447,22 @@ func (l *logical) ended(a *attempt, o Outcome) {
 	l.finish(o)
 }
 
+// abandon lets the caller go on; the attempts under way end by themselves, in the background.
+func (l *logical) abandon() {
+	if l.over {
+		return
+	}
+	l.over = true
+	l.timer.Stop()
+	l.sc.drop(l)
+	for _, a := range l.live {
+		a.abandoned = l.h.r.now
+		l.h.r.active++
+		a.finish = func(Outcome) { l.h.r.done() }
+	}
+	l.done(TimedOut)
+}
+
 func (l *logical) cancel() {
 	if l.flight != nil && len(l.flight.followers) > 0 {
 		l.detached = true
@@ -438,9 +478,11 @@ func (l *logical) finish(o Outcome) {
 	}
 	l.over = true
 	l.timer.Stop()
+	l.limit.Stop()
 	keep := l.c.Hedge != nil && l.c.Hedge.Keep && o == OK
 	for _, a := range append([]*attempt(nil), l.live...) {
 		if !keep {
+			a.lost = l.c.Hedge != nil && o == OK
 			a.depart(Cancelled)
 		}
 	}

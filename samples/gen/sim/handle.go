@@ -70,7 +70,7 @@ func (a *attempt) arrive() {
 		q.Arrive, q.Start, q.Instance = a.r.now, a.r.now, in
 	}
 	in.outstanding++
-	in.ReqActive++
+	in.active++
 	if in.Exec == nil {
 		h.begin()
 		return
@@ -134,7 +134,7 @@ func (h *handler) end(o Outcome) {
 	h.ended = true
 	h.w.leave()
 	h.inst.outstanding--
-	h.inst.ReqActive--
+	h.inst.active--
 	if !h.working {
 		h.started = h.r.now
 	}
@@ -372,7 +372,7 @@ func (s *Lock) start(h *handler, sc *scope, k Key, done func(Outcome)) {
 	in := h.inst
 	res := in.locks[s.Name]
 	if res == nil {
-		res = h.r.resource(s.Name, max(s.Slots, 1), 0, in.Service.Wake)
+		res = h.r.resource("lock", s.Name, max(s.Slots, 1), 0, in.Service.Wake)
 		in.locks[s.Name] = res
 	}
 	l := &locking{}

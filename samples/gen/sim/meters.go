@@ -193,7 +193,7 @@ func (r *Run) collect() {
 		if m == nil {
 			continue
 		}
-		s := Snapshot{At: r.now, In: in, Active: in.ReqActive, Pause: m.pause.take()}
+		s := Snapshot{At: r.now, In: in, Active: in.active, Pause: m.pause.take()}
 		if in.cpu != nil {
 			in.cpu.advance()
 			s.CPU = in.cpu.Busy

@@ -224,3 +224,19 @@ func TestPublish(t *testing.T) {
 		t.Errorf("consumed %v after the send, for %v", d, a.Ended-a.Started)
 	}
 }
+
+// The caller goes on after 40 ms; the call lasts, its client span ends with the answer at 100 ms.
+func TestAbandon(t *testing.T) {
+	r := Simulate(pair(Const(100*ms), Prompt, func(back *Operation) []Step {
+		return []Step{&Call{To: back, Abandon: 40 * ms, Optional: true}}
+	}), Options{Seed: 1, Requests: 1, Spans: true})
+	a := calls(r)[0]
+	if r.Requests[0].Latency() != 40*ms || a.Outcome != OK || a.Late() != 60*ms {
+		t.Errorf("took %v; the call was %v and late for %v", r.Requests[0].Latency(), a.Outcome, a.Late())
+	}
+	for _, s := range r.Spans {
+		if s.Kind == Client && s.End-s.Start != 100*ms {
+			t.Errorf("a client span of %v", s.End-s.Start)
+		}
+	}
+}

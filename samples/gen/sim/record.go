@@ -28,6 +28,7 @@ type Span struct {
 	In         *Instance  // that reports it
 	Peer       *Instance  // that is called
 	Start, End Time
+	GotConn    Time    // when a client span that includes its wait for a connection got it; else -1
 	Stamp      Time    // when the proxy took the request, if the service stamps it; else -1
 	Outcome    Outcome // as this side saw it
 	Served     Outcome // on a client span, the answer; Omitted if none came
@@ -50,7 +51,7 @@ func (h *handler) report(o Outcome) {
 		return
 	}
 	s := Span{Trace: h.a.trace, ID: h.span, Parent: h.parent, Remote: true, Kind: Server, Op: h.op, In: h.inst,
-		Start: h.arrived, End: h.r.now, Stamp: -1, Outcome: o, Served: Omitted, Request: h.a.req, Entry: h.a.edge == entryEdge, Link: h.a.link}
+		Start: h.arrived, End: h.r.now, Stamp: -1, GotConn: -1, Outcome: o, Served: Omitted, Request: h.a.req, Entry: h.a.edge == entryEdge, Link: h.a.link}
 	if h.inst.Service.Spans.ServerAfterQueue {
 		s.Start = h.started
 	}
@@ -67,7 +68,7 @@ func (h *handler) report(o Outcome) {
 func (h *handler) reportSidecar(o Outcome) {
 	if h.r.Options.Spans {
 		h.r.span(Span{Trace: h.a.trace, ID: h.parent, Parent: h.a.spanID, Remote: true, Kind: Server, Op: h.op, In: h.inst.sidecar, Peer: h.inst,
-			Start: h.arrived, End: h.r.now, Stamp: -1, Outcome: o, Served: Omitted, Request: h.a.req})
+			Start: h.arrived, End: h.r.now, Stamp: -1, GotConn: -1, Outcome: o, Served: Omitted, Request: h.a.req})
 	}
 }
 
@@ -80,12 +81,15 @@ func (h *handler) client(a *attempt, o Outcome) {
 		return
 	}
 	s := Span{Trace: a.trace, ID: a.spanID, Parent: h.span, Kind: Client, Op: a.op, In: h.inst, Peer: a.callee,
-		Start: a.begin, End: h.r.now, Stamp: -1, Outcome: o, Served: Omitted, Request: a.req}
+		Start: a.begin, End: h.r.now, Stamp: -1, GotConn: -1, Outcome: o, Served: Omitted, Request: a.req}
 	if h.inst.Service.Spans.ClientAfterPool {
 		if !a.got {
 			return
 		}
 		s.Start = a.acquired
+	}
+	if h.inst.Service.Spans.PoolEvents && a.got && a.w.r != nil {
+		s.GotConn = a.acquired
 	}
 	if !a.left {
 		s.Served = a.served
@@ -101,7 +105,7 @@ func (h *handler) internal(name string, k Key, begin Time, link *Link) {
 		return
 	}
 	h.r.span(Span{Trace: h.a.trace, ID: uint64(k.Name("internal span")), Parent: h.span, Kind: Internal, Name: name, In: h.inst,
-		Start: begin, End: h.r.now, Stamp: -1, Served: Omitted, Request: h.a.req, Link: link})
+		Start: begin, End: h.r.now, Stamp: -1, GotConn: -1, Served: Omitted, Request: h.a.req, Link: link})
 }
 
 // producer writes the span of a message sent, and returns the context that the message carries.
@@ -112,7 +116,7 @@ func (h *handler) producer(p *Publish, k Key, begin Time) uint64 {
 	id := uint64(k.Name("producer span"))
 	if h.r.Options.Spans {
 		h.r.span(Span{Trace: h.a.trace, ID: id, Parent: h.span, Kind: Producer, Op: p.To, In: h.inst,
-			Start: begin, End: h.r.now, Stamp: -1, Served: Omitted, Request: h.a.req})
+			Start: begin, End: h.r.now, Stamp: -1, GotConn: -1, Served: Omitted, Request: h.a.req})
 	}
 	return id
 }

@@ -6,6 +6,7 @@ import "time"
 // a lock (one slot). When a slot is handed to a waiter, the waiter holds it from that instant but runs
 // only after a wake-up delay.
 type Resource struct {
+	Kind string // executor, pool or lock
 	Name string
 	Cap  int // 0: no limit
 	// MaxQueue bounds the queue; an arrival that finds it full is refused. Negative: no bound.
@@ -148,14 +149,14 @@ func (r *Resource) next() {
 	}
 }
 
-// Steps is the integral of a step function, kept a second at a time: the mean and the highest number
-// in use, and waiting, in each second.
+// Steps is the integral of a step function, kept a second at a time: what is in use, and
+// what waits.
 type Steps struct {
 	at           Time
 	use, wait    int
 	UseNs        []Time // per second: slot-nanoseconds in use
 	WaitNs       []Time // per second: waiter-nanoseconds
-	MaxUse       []int  // per second
+	Max          int    // most in use at once
 	TotalUse     Time
 	TotalWaiting Time
 }
@@ -164,17 +165,13 @@ func (s *Steps) add(now Time, use, wait int) {
 	s.advance(now)
 	s.use += use
 	s.wait += wait
-	s.grow(now)
-	if sec := int(now / time.Second); s.use > s.MaxUse[sec] {
-		s.MaxUse[sec] = s.use
-	}
+	s.Max = max(s.Max, s.use)
 }
 
 func (s *Steps) grow(now Time) {
 	for int(now/time.Second) >= len(s.UseNs) {
 		s.UseNs = append(s.UseNs, 0)
 		s.WaitNs = append(s.WaitNs, 0)
-		s.MaxUse = append(s.MaxUse, s.use)
 	}
 }
 
@@ -191,7 +188,3 @@ func (s *Steps) advance(now Time) {
 		s.at = end
 	}
 }
-
-// Use and Waiting are the numbers now in use and now waiting.
-func (s *Steps) Use() int     { return s.use }
-func (s *Steps) Waiting() int { return s.wait }

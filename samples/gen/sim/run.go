@@ -42,8 +42,7 @@ type Run struct {
 	active   int // requests and late work still going on
 	ticks    []*Timer
 	services [][]*Instance // by service id
-	nextReq  int
-	unit     float64 // of the arrival process: operational time of the last arrival
+	unit     float64       // of the arrival process: operational time of the last arrival
 	edgeIDs  map[Edge]int
 	waves    []float64
 	waveSum  []float64 // expected arrivals until the end of each second
@@ -82,8 +81,7 @@ type Instance struct {
 	Host    string
 	Offset  Time // its host's clock less the true time
 	Exec    *Resource
-	CPU     float64 // core-nanoseconds used so far
-	Proxy   bool    // a sidecar, not a service
+	Proxy   bool // a sidecar, not a service
 
 	r           *Run
 	cpu         *cpu
@@ -98,10 +96,10 @@ type Instance struct {
 	pausedUntil Time
 	meters      *meters
 	sidecar     *Instance // its proxy, which only reports spans
-	ReqActive   int
+	active      int       // requests in it, working or queued
 }
 
-// Resources of an instance, named: its executor, its pools in the order of the service's, its locks.
+// Resources of an instance: its executor, its pools in the order of the service's, its locks.
 func (in *Instance) Resources() []*Resource {
 	var rs []*Resource
 	if in.Exec != nil {
@@ -140,7 +138,6 @@ func Simulate(sys *System, o Options) *Run {
 		}
 		if in.cpu != nil {
 			in.cpu.advance()
-			in.CPU = in.cpu.Busy
 		}
 	}
 	return r
@@ -175,7 +172,7 @@ func (r *Run) build() {
 				in.cpu = &cpu{e: &r.engine, cores: s.Cores}
 			}
 			if x := s.Executor; x.Slots > 0 {
-				in.Exec = r.resource(x.Name, x.Slots, x.Queue, s.Wake)
+				in.Exec = r.resource("executor", x.Name, x.Slots, x.Queue, s.Wake)
 			}
 			for i := range s.Pauses {
 				if p := &s.Pauses[i]; p.Instance < 0 || p.Instance == n {
@@ -205,7 +202,7 @@ func (r *Run) build() {
 	}
 	for _, in := range r.Instances {
 		for _, p := range in.Service.Pools {
-			res := r.resource(p.Target, p.Size, 0, in.Service.Wake)
+			res := r.resource("pool", p.Target, p.Size, 0, in.Service.Wake)
 			in.pools[r.System.Service(p.Target).id] = res
 			in.poolList = append(in.poolList, res)
 		}
@@ -217,11 +214,11 @@ func (r *Run) build() {
 	r.tenant = zipf(r.System.Workload.Tenants)
 }
 
-func (r *Run) resource(name string, slots, queue int, wake Dist) *Resource {
+func (r *Run) resource(kind, name string, slots, queue int, wake Dist) *Resource {
 	if queue == 0 {
 		queue = -1
 	}
-	return &Resource{Name: name, Cap: slots, MaxQueue: queue, wake: wake, e: &r.engine}
+	return &Resource{Kind: kind, Name: name, Cap: slots, MaxQueue: queue, wake: wake, e: &r.engine}
 }
 
 func (r *Run) schedulePause(in *Instance, p *Pause, k Key, n uint64) {
@@ -271,170 +268,4 @@ func (r *Run) done() {
 			r.collect()
 		}
 	}
-}
-
-func zipf(n int) []float64 {
-	c := make([]float64, n)
-	var s float64
-	for i := range c {
-		s += 1 / float64(i+1)
-		c[i] = s
-	}
-	return c
-}
-
-func pick(cum []float64, u float64) int {
-	if len(cum) == 0 {
-		return 0
-	}
-	u *= cum[len(cum)-1]
-	return min(sort.SearchFloat64s(cum, u), len(cum)-1)
-}
-
-// Duration is the nominal length of the run: its requests over its rate.
-func (r *Run) Duration() Time {
-	return scaled(time.Second, float64(r.Options.Requests)/r.System.Workload.Rate)
-}
-
-// rate is the arrival rate in second i.
-func (r *Run) rate(i int) float64 {
-	w := &r.System.Workload
-	f := w.Rate
-	if w.Wave > 0 {
-		z := r.key.Name("wave").Sub(uint64(i)).normal()
-		f *= math.Exp(w.Wave*z - w.Wave*w.Wave/2)
-	}
-	if w.Shape != nil {
-		f *= w.Shape(float64(i) * float64(time.Second) / float64(r.Duration()))
-	}
-	return f
-}
-
-// nextArrival maps the arrivals of a Poisson process of rate one through the inverse of the expected
-// number of arrivals, so that another rate moves the same arrivals and draws no others.
-func (r *Run) nextArrival() Time {
-	r.unit += r.key.Name("arrival").Sub(uint64(len(r.Requests))).exp()
-	for len(r.waveSum) == 0 || r.waveSum[len(r.waveSum)-1] < r.unit {
-		i := len(r.waves)
-		var before float64
-		if i > 0 {
-			before = r.waveSum[i-1]
-		}
-		r.waves = append(r.waves, r.rate(i))
-		r.waveSum = append(r.waveSum, before+r.waves[i])
-	}
-	i := sort.SearchFloat64s(r.waveSum, r.unit)
-	left := r.waveSum[i] - r.unit
-	return Time(i+1)*time.Second - scaled(time.Second, left/r.waves[i])
-}
-
-func (r *Run) arrivals() {
-	w := &r.System.Workload
-	if w.Workers > 0 {
-		for i := range w.Workers {
-			r.after(w.Think.Sample(r.key.Name("think").Sub(uint64(i))), r.offer)
-		}
-		return
-	}
-	if r.Options.Requests > 0 {
-		r.at(r.nextArrival(), r.offer)
-	}
-}
-
-// offer lets the next request arrive.
-func (r *Run) offer() {
-	i := len(r.Requests)
-	if i == r.Options.Requests {
-		return
-	}
-	w := &r.System.Workload
-	k := r.key.Name("request").Sub(uint64(i))
-	q := Request{Class: r.class(k.Name("class").Float())}
-	q.Size = q.Class.Size * math.Exp(q.Class.Sigma*k.Name("size").normal())
-	if k.Name("slow").Float() < w.SlowRequests {
-		q.Size *= w.SlowFactor
-	}
-	if q.Tenant = q.Class.Tenant; q.Tenant == 0 {
-		q.Tenant = 1 + pick(r.tenant, k.Name("tenant").Float())
-	}
-	q.Identity = pick(r.identity, k.Name("identity").Float())
-	q.Trace = k.trace()
-	r.Requests = append(r.Requests, q)
-	r.Arrivals = r.now
-	r.active++
-
-	a := &attempt{r: r, req: int32(i), op: q.Class.Op, key: k, edge: entryEdge, size: q.Size, trace: q.Trace, leg: w.Entry, begin: r.now}
-	if w.Deadline > 0 {
-		a.deadline = r.now + w.Deadline
-	}
-	a.callee = r.choose(nil, q.Class.Op.Service, k.Name("instance"), 0)
-	if w.Patience != nil {
-		a.timer = r.after(w.Patience.Sample(k.Name("patience")), func() { a.depart(Cancelled) })
-	}
-	a.finish = func(o Outcome) {
-		if w.Workers > 0 {
-			r.after(w.Think.Sample(k.Name("think")), r.offer)
-		}
-	}
-	a.send()
-	if w.Workers == 0 && i+1 < r.Options.Requests {
-		r.at(r.nextArrival(), r.offer)
-	}
-}
-
-func (r *Run) class(u float64) *Class {
-	cs := r.System.Workload.Classes
-	var sum float64
-	for i := range cs {
-		sum += cs[i].Share
-	}
-	u *= sum
-	for i := range cs {
-		if u -= cs[i].Share; u < 0 {
-			return &cs[i]
-		}
-	}
-	return &cs[len(cs)-1]
-}
-
-// choose picks an instance of a service for a call; avoid is 1 + the instance not to take again.
-func (r *Run) choose(from *Instance, s *Service, k Key, avoid int) *Instance {
-	list := r.services[s.id]
-	n := len(list)
-	if n == 1 {
-		return list[0]
-	}
-	var i int
-	switch {
-	case s.Placement != nil:
-		var cum []float64
-		var sum float64
-		for _, w := range s.Placement {
-			sum += w
-			cum = append(cum, sum)
-		}
-		i = pick(cum, k.Float())
-	case s.Balance == RoundRobin && from != nil:
-		i = (from.robin[s.id] + from.N) % n
-		from.robin[s.id]++
-	case s.Balance == LeastLoaded:
-		off := int(k.Float() * float64(n)) // ties are broken evenly
-		i = off
-		for d := range n {
-			if c := (off + d) % n; list[c].outstanding < list[i].outstanding {
-				i = c
-			}
-		}
-	case s.Balance == TwoChoices:
-		i = int(k.Float() * float64(n))
-		if j := int(k.Sub(1).Float() * float64(n)); list[j].outstanding < list[i].outstanding {
-			i = j
-		}
-	default:
-		i = int(k.Float() * float64(n))
-	}
-	if i+1 == avoid {
-		i = (i + 1) % n
-	}
-	return list[i]
 }

@@ -156,8 +156,10 @@ type Spans struct {
 	ServerAfterQueue bool
 	// ClientAfterPool: client spans begin when a connection was got, not when it was asked for.
 	ClientAfterPool bool
-	// PoolSpan, if set, names an internal span around each wait for a connection.
-	PoolSpan string
+	// PoolSpan, if set, names an internal span around each wait for a connection; PoolEvents are the
+	// events GetConn and GotConn on client spans that include it.
+	PoolEvents bool
+	PoolSpan   string
 	// Sidecar: a proxy before each instance reports a server span of its own around the instance's.
 	Sidecar bool
 	// StartStamp: entry server spans carry the time at which the proxy took the request.
@@ -326,6 +328,9 @@ type Call struct {
 	Timeout  Time
 	Deadline bool
 	Reserve  Time
+	// Abandon: the caller goes on without an answer after this time, as if the call had failed, but does
+	// not end it: the client span lasts until the answer comes.
+	Abandon Time
 	// MinRemaining: the call is left out when less is left until the deadline.
 	MinRemaining Time
 	Retry        *Retry

@@ -70,8 +70,8 @@ func TestMeanWait(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%g/s,%d,%T", c.rate, c.servers, c.service), func(t *testing.T) {
 			t.Parallel()
-			got, se := meanWait(16, 12000, func() *System { return station(c.rate, c.servers, c.service) })
-			// 3.5 standard errors on 15 degrees of freedom are exceeded by chance in 0.3 % of runs.
+			got, se := meanWait(12, 9000, func() *System { return station(c.rate, c.servers, c.service) })
+			// 3.5 standard errors on 11 degrees of freedom are exceeded by chance in 0.5 % of runs.
 			if math.Abs(got-c.want) > 3.5*se || se > 0.1*c.want {
 				t.Errorf("mean wait %.3f ± %.3f ms, theory %.3f ms", 1e3*got, 1e3*se, 1e3*c.want)
 			}
@@ -86,7 +86,7 @@ func TestSharedCoreMean(t *testing.T) {
 		t.Run(fmt.Sprintf("%T", service), func(t *testing.T) {
 			t.Parallel()
 			var sum, sq float64
-			const runs, n = 16, 8000
+			const runs, n = 30, 6000
 			for i := range runs {
 				sys := station(60, 0, service)
 				sys.Services[0].Cores = 1
@@ -115,7 +115,7 @@ func TestArrivals(t *testing.T) {
 	for _, wave := range []float64{0, 0.2} {
 		sys := station(50, 0, Const(0))
 		sys.Workload.Wave = wave
-		r := Simulate(sys, Options{Seed: 3, Requests: 100_000})
+		r := Simulate(sys, Options{Seed: 3, Requests: 60_000})
 		n := make([]float64, int(r.Arrivals/time.Second))
 		for _, q := range r.Requests {
 			if i := int(q.Arrive / time.Second); i < len(n) {
