@@ -32,6 +32,7 @@ type Asking struct {
 	slots      [2]map[graph.SlotID][]graph.SlotID // relative → absolute
 	attributes []*Attribute
 	found      []*queue
+	called     []*target
 	clipped    float64 // share of requests that a replay of nothing might not give back
 }
 
