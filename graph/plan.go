@@ -3,6 +3,8 @@ package graph
 import (
 	"cmp"
 	"slices"
+
+	"github.com/tailscope/tailscope/trace"
 )
 
 // A Step is one stretch of a half's own time in a Plan: between what it waited
@@ -13,6 +15,9 @@ type Step struct {
 
 	// NS is the stretch as recorded. Of a leaf it is all of its duration.
 	NS int64
+
+	// At is when the stretch ended, by the clock of the half.
+	At trace.Time
 
 	from, to int32 // the halves that must have ended, in Plan.after
 }
@@ -117,8 +122,13 @@ func (w *Walker) enter(p *Plan, orders *Verdicts, parent, k int32, earlier []int
 		}
 	}
 	s.to = int32(len(p.after))
-	s.NS = start - base
+	s.NS, s.At = start-base, w.recorded(k, start)
 	p.Steps = append(p.Steps, s)
+}
+
+// recorded is an instant on the entry's clock by the clock of half k.
+func (w *Walker) recorded(k int32, at int64) trace.Time {
+	return w.r.Start() + trace.Time(at-w.shift[k])
 }
 
 // maxPredecessors is how many of the latest earlier siblings are asked: what
@@ -133,7 +143,7 @@ func (w *Walker) leave(p *Plan, k int32, kids []int32) {
 	}
 	p.after = append(p.after, kids...)
 	s.to = int32(len(p.after))
-	s.NS = w.clipEnd[k] - last
+	s.NS, s.At = w.clipEnd[k]-last, w.recorded(k, w.clipEnd[k])
 	p.Steps = append(p.Steps, s)
 }
 
@@ -145,6 +155,16 @@ func (p *Plan) Values(to []int64) []int64 {
 	}
 	return to
 }
+
+// Awaits reports whether a step begins only when a half has ended.
+func (p *Plan) Awaits(step int, half int32) bool {
+	s := &p.Steps[step]
+	return slices.Contains(p.after[s.from:s.to], half)
+}
+
+// Gone as the value of the stretch that leads to a half takes the half away,
+// with all that it called: what waited for it does not wait.
+const Gone = int64(-1) << 60
 
 // An Evaluator computes latencies from plans. It keeps its scratch memory.
 type Evaluator struct {
@@ -163,7 +183,8 @@ func (e *Evaluator) Latency(p *Plan, values []int64, drop func(half int32) bool)
 		k := s.Half
 		if !s.Leave {
 			up := p.parent[k]
-			e.dropped[k] = up >= 0 && e.dropped[up] || drop != nil && drop(k)
+			// Half of Gone: what others add to the stretch does not bring it back.
+			e.dropped[k] = up >= 0 && e.dropped[up] || values[i] < Gone/2 || drop != nil && drop(k)
 			if e.dropped[k] {
 				continue
 			}

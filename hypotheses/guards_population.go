@@ -116,6 +116,9 @@ func (c *Comparison) populationGuard() Guard {
 		of   []population.Outcome
 	}{{"failed", []population.Outcome{population.Failed}}, {"failed, timed out or refused", []population.Outcome{population.Failed, population.TimedOut, population.Rejected}}} {
 		was, is := base.share(x.of...), cur.share(x.of...)
+		if len(x.of) > 1 && is-was == cur.share(population.Failed)-base.share(population.Failed) {
+			continue // that was all of them
+		}
 		if math.Abs(is-was) <= maxFailed || base.differs(cur, x.of...) >= likely {
 			continue
 		}

@@ -48,7 +48,6 @@ type analyzeFlags struct {
 	top               int
 	brief             bool
 	minEffect         string
-	memory            string
 	save, saveBase    string
 	split             string
 }
