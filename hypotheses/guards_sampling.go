@@ -215,7 +215,10 @@ const (
 	// minStep is the least factor between the two.
 	minStep = 1.6
 	// stepFit is the most chi-squared per bin that a step may leave.
-	stepFit = 3
+	stepFit = 2
+	// maxTotal is how many of all requests per second there may be, of the other
+	// side's: what became slower is not gone.
+	maxTotal = 0.85
 	// minStepped is the least number of requests on each side of the step in the
 	// side that has all, and minBulk the least share of them below it: tail sampling
 	// drops of the bulk.
@@ -299,6 +302,9 @@ func step(all, some []int64, allSeconds, someSeconds float64) (cut, fast, slow f
 		bins, ends = append(bins, x), append(ends, end)
 	}
 	exposure := someSeconds / allSeconds
+	if float64(len(some))/float64(len(all)) > maxTotal*exposure {
+		return 0, 0, 0, false
+	}
 	// Chi-squared of one rate for a run of bins: b of a+b, given a and b.
 	fit := func(bins []bin) (chi, ratio, a, b float64) {
 		for _, x := range bins {

@@ -221,6 +221,13 @@ func TestGuards(t *testing.T) {
 		{"the baseline tail-sampled", tail(1, 0.1), arriving(2, 4*requests, plain(50)), GuardSampling, GuardFail, NotComparable, "baseline"},
 		{"both tail-sampled", tail(1, 0.1), tail(2, 0.1), GuardSampling, GuardOK, "", ""},
 		{"slower, and nothing sampled", base, slow(2), GuardSampling, GuardOK, stats.Regression, ""},
+		{"the bulk a half slower", arriving(1, 4*requests, plain(50)), arriving(2, 4*requests, func(rng *rand.Rand, i int, at float64) string {
+			ms := latency(rng, 50)
+			if rng.Float64() < 0.4 {
+				ms = max(ms, 62) + 10*rng.ExpFloat64()
+			}
+			return span(at, ms)
+		}), GuardSampling, GuardOK, stats.Regression, ""},
 		{"a tenth of the load", arriving(1, 4*requests, plain(50)), strings.Join(strings.SplitAfter(arriving(2, 4*requests, plain(50)), "\n\n")[:requests], ""), GuardSampling, GuardOK, "", ""},
 		{"another head rate", arriving(1, requests, plain(50, "th=8")), arriving(2, requests, plain(50, "th=c")), GuardSampling, GuardWarn, "", "50 %"},
 		{"the same head rate", arriving(1, requests, plain(50, "th=8")), arriving(2, requests, plain(50, "th=8")), GuardSampling, GuardOK, "", "weighted"},
@@ -295,5 +302,43 @@ func TestSizeOf(t *testing.T) {
 		if got := sizeOf(text); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
+	}
+}
+
+// Neighbouring quarters of an hour of a quiet system: its requests are slow
+// together for a minute at a time, and so the p99 of one window may be half as
+// high again as the other's.
+func TestQuietWindows(t *testing.T) {
+	window := func(seed uint64, n int) string {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		var b strings.Builder
+		at, load, minute := float64(seed)*3_600_000, 0.0, -1
+		for range n {
+			at += 1100 * rng.ExpFloat64()
+			if m := int(at) / 60_000; m != minute {
+				minute, load = m, 0.6*load+0.3*rng.NormFloat64()
+			}
+			b.WriteString(span(at, 120*math.Exp(load+0.8*rng.NormFloat64())) + "\n\n")
+		}
+		return b.String()
+	}
+	apart := 0
+	for seed := range uint64(12) {
+		c := compare(t, window(2*seed, 791), window(2*seed+1, 685))
+		was, is := c.Pair.Base.Quantile(0.99), c.Pair.Cur.Quantile(0.99)
+		if max(was/is, is/was) > 1.3 {
+			apart++
+		}
+		if o := c.Verdict.Outcome; o != stats.NoRegression && o != stats.CannotTell {
+			t.Errorf("seed %d: p99 %s → %s: %s", seed, ms(was), ms(is), o)
+		}
+		for _, g := range c.Guards {
+			if g.Status == GuardFail {
+				t.Errorf("seed %d: %s: %s", seed, g.Kind, g.Detail)
+			}
+		}
+	}
+	if apart < 3 {
+		t.Errorf("only %d of 12 pairs of windows are apart: the test shows little", apart)
 	}
 }
