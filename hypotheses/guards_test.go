@@ -235,6 +235,12 @@ func TestGuards(t *testing.T) {
 		{"both loads wait", waiting(1, 2), waiting(2, 2), GuardOmission, GuardWarn, "", "both sides"},
 		{"slower under an open load", base, slow(2), GuardOmission, GuardOK, stats.Regression, ""},
 		{"a cold start", base, warm(2, 90, 4), GuardWarmUp, GuardFail, stats.CannotTell, "first"},
+		{"large requests first", arriving(1, requests, plain(50, "size=small")), arriving(2, requests, func(rng *rand.Rand, i int, at float64) string {
+			if i < 90 {
+				return span(at, 4*latency(rng, 50), "size=large")
+			}
+			return span(at, latency(rng, 50), "size=small")
+		}), GuardWarmUp, GuardOK, "", ""},
 		{"slow to the end", base, warm(2, requests, 4), GuardWarmUp, GuardOK, stats.Regression, ""},
 		{"a clock that moved", called(1, cart("GET /c", 0)), called(2, cart("GET /c", 80)), GuardClock, GuardFail, "", "h1 and h2"},
 		{"a clock that is off as before", called(1, cart("GET /c", 80)), called(2, cart("GET /c", 80)), GuardClock, GuardOK, stats.NoRegression, ""},

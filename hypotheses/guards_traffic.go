@@ -403,7 +403,7 @@ func (c *Comparison) warmUpGuard() Guard {
 			}
 		}
 		for r := int32(0); int(r) < s.Set.Runs; r++ {
-			if b, ok := slowBeginning(runs[r]); ok {
+			if b, ok := slowBeginning(runs[r]); ok && !c.otherKinds(i, r, b.until) {
 				starts[key{i, r}] = b.until
 				if side < 0 || b.share > found.share {
 					found, side = b, i
@@ -432,6 +432,48 @@ func (c *Comparison) warmUpGuard() Guard {
 	g.check = Check{Question: "without the beginning of the run, is the verdict the same?", Rival: "a change that lasts", IfThis: "no: what came later is as it was", IfRival: "yes", Ran: ok,
 		Outcome: map[bool]string{true: "it is not", false: "it is"}[r.undone || r.shown]}
 	return g
+}
+
+const (
+	// minOther is by how many points the kinds of requests of a beginning must
+	// differ from the later ones', and otherChance how many times what chance gives.
+	minOther, otherChance = 0.1, 4
+)
+
+// otherKinds reports whether the requests of a run that began before a time are of
+// other kinds than the later ones, by some attribute: then it is these that are
+// slow, and not the beginning.
+func (c *Comparison) otherKinds(side int, run int32, until int64) bool {
+	for _, a := range c.Attributes() {
+		if key := c.Reading.Dict.String(a.Key); Consequence(key) || Deployed(key) {
+			continue
+		}
+		early, later := make([]float64, len(a.Values)+1), make([]float64, len(a.Values)+1)
+		var n, m float64
+		for j, q := range c.Sides[side].Counted {
+			v := a.of[side][j] + 1 // 0: without the key
+			switch {
+			case q.Run != run:
+			case int64(q.Start()) < until:
+				early[v], n = early[v]+1, n+1
+			default:
+				later[v], m = later[v]+1, m+1
+			}
+		}
+		if n == 0 || m == 0 {
+			continue
+		}
+		var distance, chance float64
+		for v := range early {
+			distance += math.Abs(early[v]/n-later[v]/m) / 2
+			p := (early[v] + later[v]) / (n + m)
+			chance += 0.4 * math.Sqrt(p*(1-p)*(1/n+1/m)) // half the mean of |normal|
+		}
+		if distance > minOther && distance > otherChance*chance {
+			return true
+		}
+	}
+	return false
 }
 
 func sideName(side int) string {
