@@ -85,7 +85,7 @@ func (b *Builder) Records(t *Tree, f func(r *Record, spans []Refs)) {
 // Record cuts the record of the request that begins with one span. Spans gives
 // the nodes of its calls.
 func (b *Builder) Record(t *Tree, entry Node) *Record {
-	r := &Record{TraceID: t.ID, Entry: t.id(entry), Orphan: t.standing[entry] == orphan, Before: NoBefore}
+	r := &Record{TraceID: t.ID, Entry: t.id(entry), Orphan: t.standing[entry] == orphan, Torn: t.Incomplete(), Before: NoBefore}
 	ref := t.Spans[entry]
 	j := b.Judge(t.Store, ref, len(t.Children(entry)) > 0)
 	r.Outcome, r.Standing, r.Weight, r.Class, r.Reason = j.Outcome, j.Standing, j.Weight, b.str(j.Class), b.str(j.Reason)

@@ -136,6 +136,9 @@ func appendRecord(to []byte, r *graph.Record) []byte {
 	if r.Orphan {
 		orphan = 1
 	}
+	if r.Torn {
+		orphan |= 2
+	}
 	to = append(to, orphan)
 	uint(uint64(r.Class))
 	uint(uint64(r.Reason))
@@ -253,8 +256,9 @@ func decodeRecord(d *graph.Decoder, dict *graph.Dict) *graph.Record {
 	copy(r.TraceID[:], d.Take(16))
 	r.Entry = trace.SpanID(binary.BigEndian.Uint64(d.Take(8)))
 	head := d.Take(3)
-	r.Outcome, r.Standing, r.Orphan = population.Outcome(head[0]), graph.Standing(head[1]), head[2] == 1
-	if int(r.Outcome) >= len(population.Outcomes) || r.Standing > graph.Excluded || head[2] > 1 {
+	r.Outcome, r.Standing, r.Orphan = population.Outcome(head[0]), graph.Standing(head[1]), head[2]&1 != 0
+	r.Torn = head[2]&2 != 0
+	if int(r.Outcome) >= len(population.Outcomes) || r.Standing > graph.Excluded || head[2] > 3 {
 		d.Fail()
 	}
 	r.Class, r.Reason = str(), str()
