@@ -293,6 +293,10 @@ func sub(rec *graph.Record, c int32) *graph.Record {
 		s.Calls = reparent(kept)
 	}
 	for _, w := range rec.Waits {
+		if w.Call == c && !w.Client && w.End <= first.Work.Start { // seen in front of the server's span
+			s.Before, s.BeforeEvidence = max(s.Before, 0)+w.Duration(), w.Evidence
+			continue
+		}
 		if w.Call >= c && w.Call < c+rec.Calls[c].Len && !(w.Call == c && w.Client) && len(kept) == int(rec.Calls[c].Len) {
 			w.Call -= c
 			s.Waits = append(s.Waits, w)
