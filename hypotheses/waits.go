@@ -272,7 +272,7 @@ var pause = Cause{
 func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 	var out []Finding
 	for _, b := range a.queues() {
-		if b.v.Owner != owner {
+		if b.v.Owner != owner || a.isLock(b) {
 			continue
 		}
 		rest := 1 - b.hold - b.arrivals - b.mix
