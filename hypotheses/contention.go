@@ -36,9 +36,10 @@ var contention = Cause{
 }
 
 const (
-	// aloneStood is the part of the whole rise that may show alone, and crowdRose
-	// by how much the time among peers must have risen.
-	aloneStood = 0.35
+	// crowdShare is the part of the rise among peers that must be missing alone;
+	// crowdRose by how much the time among peers must exceed that alone, and what
+	// it was.
+	crowdShare = 0.5
 	crowdRose  = 1.15
 	minCrowd   = 40
 )
@@ -95,8 +96,9 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 	if len(among0.ns) < minCrowd { // there were never so many
 		among0 = was.alone
 	}
-	alone, among := is.alone.mean()-was.alone.mean(), is.among.mean()-among0.mean()
-	if is.among.mean() < crowdRose*is.alone.mean() || among < minExplains/2 || among < (crowdRose-1)*among0.mean() || alone > aloneStood*among {
+	among := is.among.mean() - among0.mean()
+	spread := (is.among.mean() - is.alone.mean()) - (among0.mean() - was.alone.mean())
+	if is.among.mean() < crowdRose*is.alone.mean() || among < minExplains/2 || among < (crowdRose-1)*among0.mean() || spread < crowdShare*among {
 		return Finding{}, false
 	}
 	f, ok := a.serviceFinding(slot)
@@ -105,7 +107,7 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 	}
 	f.Kind = "contention"
 	_, _, op := a.names(slot)
-	f.Claim = fmt.Sprintf("%s of %s takes longer only while others run beside it", op, f.Service)
+	f.Claim = fmt.Sprintf("%s of %s takes longer the more others run beside it", op, f.Service)
 	f.Evidence = []Evidence{
 		numbers("spans", len(is.among.ns), "ms", among0.mean()/1e6, is.among.mean()/1e6, fmt.Sprintf("mean own time with %d or more peers in the process", is.many)),
 		numbers("spans", len(is.alone.ns), "ms", was.alone.mean()/1e6, is.alone.mean()/1e6, fmt.Sprintf("the same with at most %d", is.few)),

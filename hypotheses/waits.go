@@ -255,19 +255,6 @@ var serverQueue = Cause{
 	find: func(a *Asking) []Finding { return a.waiting(queuewait.ServerQueue) },
 }
 
-var pause = Cause{
-	Doc: Doc{
-		Kind:     "pause",
-		Title:    "an instance that stood still",
-		Claim:    "An instance did nothing for a while (garbage collection, a stopped event loop, a throttled CPU), and what was in flight waited.",
-		Supports: "Only the way back from the callee became longer, or several calls of one instance start at once after a silence in which work was in flight and nothing was released.",
-		Refutes:  "Other calls of the instance made progress meanwhile.",
-		Mimics:   "client-wait and server-queue end with a release; network moves both ways and the least time too.",
-		Emit:     "GC pause, event-loop lag and CPU throttling metrics of each instance.",
-	},
-	find: func(a *Asking) []Finding { return a.waiting(queuewait.Pause) },
-}
-
 // waiting finds the queues of an owner whose waits changed.
 func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 	var out []Finding
