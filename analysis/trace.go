@@ -95,6 +95,7 @@ func (t *tracer) trace() (*report.Trace, error) {
 		return nil, fmt.Errorf("trace %s has no span that could begin it: all are each other's ancestors", t.store.TraceIDText(t.tree.ID))
 	}
 	record := t.builder.Record(&t.tree, entry)
+	t.reading.Resolve(record)
 	spans := slices.Clone(t.builder.Spans())
 	ledger := summary.NewLedger(t.reading.Sets[summary.Current].Calibration)
 	parts := ledger.Charge(record)

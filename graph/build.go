@@ -90,7 +90,7 @@ func (b *Builder) Records(t *Tree, f func(r *Record, spans []Refs)) {
 // Record cuts the record of the request that begins with one span. Spans gives
 // the nodes of its calls.
 func (b *Builder) Record(t *Tree, entry Node) *Record {
-	r := &Record{TraceID: t.ID, Entry: t.id(entry), Orphan: t.standing[entry] == orphan, Before: NoBefore}
+	r := &Record{TraceID: t.ID, Entry: t.id(entry), Orphan: t.standing[entry] == orphan, Torn: t.orphans > 0, Before: NoBefore}
 	app := b.application(t, entry) // what a proxy in front of it encloses
 	ref := t.Spans[app]
 	j := b.Judge(t.Store, ref, len(t.Children(app)) > 0)
@@ -179,8 +179,13 @@ func (b *Builder) call(t *Tree, w todo, first int) {
 			c.Work, c.WorkEnd = b.half(t, server), b.end(t, server)
 			ref.Work = server
 			slot.Callee = b.endpoint(t, server)
-		} else {
-			slot.Peer = b.str(b.namer.Peer(t.Spans[n]))
+		}
+		if peer := b.str(b.namer.Peer(t.Spans[n])); server == NoNode {
+			slot.Peer = peer
+		} else if peer != 0 {
+			known := slot
+			known.Peer = peer
+			b.Dict.Slot(known) // by which the callee is told where its half is lost
 		}
 	} else {
 		proxy := n
