@@ -235,6 +235,11 @@ func (a *analyzer) edges(e *report.Endpoint, v *view, kids []graph.SlotID, ids m
 // their number to the third power.
 const maxEdges = 256
 
+// always is the share of its parent's requests from which on a call counts as
+// made in all of them: one span in a hundred may be lost on its way, and a call
+// has two.
+const always = 0.97
+
 // expression is the structure of the entry's own calls: what is serial is
 // added, what is parallel is the maximum of.
 func (a *analyzer) expression(v *view, root graph.SlotID, kids []graph.SlotID, cur map[graph.SlotID]*nodeStat) string {
@@ -271,7 +276,7 @@ func (a *analyzer) expression(v *view, root graph.SlotID, kids []graph.SlotID, c
 				n += " × " + short(float64(st.calls)/float64(st.present))
 			}
 		}
-		if st.present < st.of {
+		if float64(st.present) < always*float64(st.of) {
 			n += "?"
 		}
 		return n
