@@ -2,7 +2,9 @@ package analysis
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/hypotheses"
@@ -202,8 +204,13 @@ func (a *analyzer) attempts(e *report.Endpoint, v *view) {
 	if b := v.Sides[summary.Baseline]; b != nil {
 		base, _ = count(b)
 	}
-	for k, t := range cur {
-		b := base[k]
+	// By content: rows that the order below does not tell apart keep this one.
+	d := a.reading.Dict
+	keys := slices.SortedFunc(maps.Keys(cur), func(x, y key) int {
+		return cmp.Or(strings.Compare(d.Path(x.parent), d.Path(y.parent)), strings.Compare(d.String(x.caller.Service), d.String(y.caller.Service)), strings.Compare(d.String(x.caller.Operation), d.String(y.caller.Operation)))
+	})
+	for _, k := range keys {
+		t, b := cur[k], base[k]
 		if t.Attempts == t.Logical && t.Failed == 0 && (b == nil || b.Attempts == b.Logical && b.Failed == 0) {
 			continue
 		}
@@ -217,7 +224,7 @@ func (a *analyzer) attempts(e *report.Endpoint, v *view) {
 		}
 		e.Attempts = append(e.Attempts, row)
 	}
-	slices.SortFunc(e.Attempts, func(x, y report.Attempts) int {
+	slices.SortStableFunc(e.Attempts, func(x, y report.Attempts) int {
 		return cmp.Or(cmp.Compare(y.Attempts-y.Logical, x.Attempts-x.Logical), cmp.Compare(x.Service, y.Service), cmp.Compare(x.Peer, y.Peer), cmp.Compare(x.Operation, y.Operation), cmp.Compare(y.Attempts, x.Attempts))
 	})
 }

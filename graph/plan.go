@@ -156,6 +156,16 @@ func (p *Plan) Values(to []int64) []int64 {
 	return to
 }
 
+// Awaits reports whether a step begins only when a half has ended.
+func (p *Plan) Awaits(step int, half int32) bool {
+	s := &p.Steps[step]
+	return slices.Contains(p.after[s.from:s.to], half)
+}
+
+// Gone as the value of the stretch that leads to a half takes the half away,
+// with all that it called: what waited for it does not wait.
+const Gone = int64(-1) << 60
+
 // An Evaluator computes latencies from plans. It keeps its scratch memory.
 type Evaluator struct {
 	start, end []int64
@@ -173,7 +183,8 @@ func (e *Evaluator) Latency(p *Plan, values []int64, drop func(half int32) bool)
 		k := s.Half
 		if !s.Leave {
 			up := p.parent[k]
-			e.dropped[k] = up >= 0 && e.dropped[up] || drop != nil && drop(k)
+			// Half of Gone: what others add to the stretch does not bring it back.
+			e.dropped[k] = up >= 0 && e.dropped[up] || values[i] < Gone/2 || drop != nil && drop(k)
 			if e.dropped[k] {
 				continue
 			}

@@ -33,6 +33,7 @@ type Asking struct {
 	attributes []*Attribute
 	owned      [2][]ownCall
 	found      []*queue
+	called     []*target
 	clipped    float64 // share of requests that a replay of nothing might not give back
 }
 

@@ -21,7 +21,13 @@ type Cause struct {
 // Catalogue is all kinds that can be found, in order of precedence: of two that
 // explain the same milliseconds the earlier leads, because the later is its
 // consequence more often than the other way round.
-var Catalogue = []Cause{mixShift, serialization, pause, instance, load, network, clientWait, serverQueue, contention, serviceTime}
+var Catalogue = []Cause{
+	mixShift,
+	newHop, callCount, fanOut, serialization,
+	hedging, retries, timeoutPlateau,
+	pause, instance, lateWork,
+	load, network, clientWait, serverQueue, optionalBranch, contention, serviceTime,
+}
 
 // Explain is the doc of a kind.
 func Explain(kind string) (Doc, bool) {

@@ -15,8 +15,11 @@ type ownCall struct {
 	proc  graph.ProcID
 	ns    int64
 	start trace.Time
-	peers int // other work of the same process and slot when it began
+	peers int // work of other requests in the same process when it began
 }
+
+// maxSiblingCalls is how many calls of a request are looked at for siblings.
+const maxSiblingCalls = 200
 
 // ownCalls is the own time of every call's work on one side: its half less what
 // it waited for, and less the waits that a queue owns.
@@ -58,7 +61,18 @@ func (a *Asking) ownCalls(side int) []ownCall {
 			if !c.Work.Seen() {
 				continue
 			}
-			out = append(out, ownCall{a.Relative(q, c.Slot), c.Work.Proc, own[i], c.Work.Start, 0})
+			// Its own request's calls are no peers: a kind of request that makes many
+			// and is slow would look like a crowd.
+			siblings := 0
+			for k := range q.Calls {
+				if o := &q.Calls[k].Work; o.Proc == c.Work.Proc && o.Start <= c.Work.Start && c.Work.Start < o.End {
+					siblings++
+				}
+				if k > maxSiblingCalls {
+					break
+				}
+			}
+			out = append(out, ownCall{a.Relative(q, c.Slot), c.Work.Proc, own[i], c.Work.Start, -siblings})
 			b := busy[c.Work.Proc]
 			if b == nil {
 				b = &stretch{}
@@ -75,7 +89,7 @@ func (a *Asking) ownCalls(side int) []ownCall {
 		b := busy[out[i].proc]
 		began, _ := slices.BinarySearch(b.starts, out[i].start+1)
 		ended, _ := slices.BinarySearch(b.ends, out[i].start+1)
-		out[i].peers = began - ended - 1
+		out[i].peers = max(0, out[i].peers+began-ended)
 	}
 	a.owned[side] = out
 	return out

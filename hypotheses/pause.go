@@ -25,10 +25,11 @@ var pause = Cause{
 
 const (
 	// minSilence is the shortest stop that is looked for, and missedEvents how
-	// many events an instance's own rate must promise for it: none of five is a
-	// chance of e⁻⁵.
+	// many events an instance's own rate must promise for it: none of three is a
+	// chance of 5 %, and work that took longer than all but 1 % of the baseline's
+	// was in flight besides.
 	minSilence   = 20_000_000
-	missedEvents = 5
+	missedEvents = 3
 	// pausesRose is by how much the time stood still must have grown, and
 	// minPauses how many stops make a finding.
 	pausesRose = 2
@@ -44,6 +45,7 @@ func (a *Asking) silences(side int) map[graph.ProcID][]silence {
 	events := map[graph.ProcID][]trace.Time{}
 	type busy = silence
 	work := map[graph.ProcID][]busy{}
+	long := map[PartKey]float64{} // the usual longest of each part
 	s := a.Sides[side]
 	w := graph.Walker{Dict: a.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
 	for _, rec := range s.Set.Records {
@@ -65,6 +67,14 @@ func (a *Asking) silences(side int) map[graph.ProcID][]silence {
 		for k := range plan.Steps {
 			st := &plan.Steps[k]
 			if st.NS < minSilence {
+				continue
+			}
+			usual, ok := long[a.key(q, st)]
+			if !ok {
+				usual = a.parts[summary.Baseline][a.key(q, st)].at(0.99)
+				long[a.key(q, st)] = usual
+			}
+			if float64(st.NS) <= usual {
 				continue
 			}
 			if p, ok := a.stillAt(q, st); ok {

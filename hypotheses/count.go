@@ -1,0 +1,225 @@
+package hypotheses
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/summary"
+)
+
+// A group is the logical calls that one call makes to a target.
+type group struct {
+	req    int
+	parent int32
+	calls  []int // indices in tries.calls, first attempts only
+	w      float64
+}
+
+// groups is a target's calls by the call that makes them, also where it makes
+// none.
+func (a *Asking) groups(side int, t *target) []group {
+	var out []group
+	for j, q := range a.Sides[side].Counted {
+		first := len(out)
+		w := float64(q.Weight) / graph.OneRequest
+		if side == summary.Current && a.weights != nil {
+			w = a.weights[j]
+		}
+		for i := range q.Calls {
+			if a.Relative(q, q.Calls[i].Slot) == t.Parent {
+				out = append(out, group{req: j, parent: int32(i), w: w})
+			}
+		}
+		for _, k := range t.sides[side].byReq[j] {
+			x := &t.sides[side].calls[k]
+			if x.prev >= 0 {
+				continue
+			}
+			for g := first; g < len(out); g++ {
+				if out[g].parent == q.Calls[x.call].Parent {
+					out[g].calls = append(out[g].calls, k)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// A count is a target that is called more or less often per parent.
+type count struct {
+	t        *target
+	was, is  float64 // calls per parent
+	parallel bool    // side by side
+	groups   [2][]group
+}
+
+const (
+	// minCount is the relative, and minCalls the absolute change of the calls per
+	// parent that is a change of their count.
+	minCount = 0.10
+	minCalls = 0.05
+)
+
+// counts is the targets whose calls per parent changed.
+func (a *Asking) counts() []count {
+	var out []count
+	for _, t := range a.targets() {
+		if t.sides[0].logical == 0 || t.sides[1].logical == 0 {
+			continue // new-hop's
+		}
+		c := count{t: t}
+		var mean [2]float64
+		for i := range mean {
+			c.groups[i] = a.groups(i, t)
+			var n, w float64
+			for _, g := range c.groups[i] {
+				n, w = n+g.w*float64(len(g.calls)), w+g.w
+			}
+			mean[i] = share(n, w)
+		}
+		c.was, c.is = mean[0], mean[1]
+		if d := c.is - c.was; max(d, -d) < minCalls || max(d, -d) < minCount*min(c.was, c.is) {
+			continue
+		}
+		wider := summary.Current
+		if c.was > c.is {
+			wider = summary.Baseline
+		}
+		for _, slot := range a.slots[wider][t.slot] {
+			_, parallel, _ := inTurn(a.Sides[wider].Set.Calibration.Verdicts, slot, slot)
+			c.parallel = c.parallel || parallel
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// back thins surplus calls, by hash, to the baseline's count per parent of the
+// same rank; calls that are missing are put in with the baseline's durations.
+func (c *count) back(a *Asking) Factor {
+	sizes := func(side int) *part {
+		p := &part{}
+		for _, g := range c.groups[side] {
+			p.ns, p.w = append(p.ns, int64(len(g.calls))), append(p.w, g.w)
+		}
+		return p
+	}
+	to := rankMap(sizes(summary.Current), sizes(summary.Baseline))
+	byReq := map[int][]*group{}
+	for i := range c.groups[summary.Current] {
+		g := &c.groups[summary.Current][i]
+		byReq[g.req] = append(byReq[g.req], g)
+	}
+	was := c.t.lengths(summary.Baseline, func(*try) bool { return true })
+	tries := &c.t.sides[summary.Current]
+	return func(j int, p *graph.Plan, values []int64) {
+		for _, g := range byReq[j] {
+			n := len(g.calls)
+			m := int(to.At(int64(n), a.draw(j, g.parent, 1)))
+			switch {
+			case m < n:
+				calls := slices.Clone(g.calls)
+				slices.SortFunc(calls, func(x, y int) int {
+					return cmp.Or(cmp.Compare(a.draw(j, tries.calls[x].call, 2), a.draw(j, tries.calls[y].call, 2)), cmp.Compare(x, y))
+				})
+				gone := map[int32]bool{}
+				for _, k := range calls[m:] {
+					gone[tries.calls[k].call] = true
+				}
+				for _, k := range tries.byReq[j] { // their later attempts go with them
+					if x := &tries.calls[k]; x.prev >= 0 && gone[x.prev] {
+						gone[x.call] = true
+					}
+				}
+				q := a.request(j)
+				for k := range p.Steps {
+					if st := &p.Steps[k]; !st.Leave && gone[st.Call()] && st.Half == outer(&q.Calls[st.Call()], st.Call()) {
+						values[k] = graph.Gone
+					}
+				}
+			case m > n && n > 0 && len(was.ns) > 0:
+				var add, longest int64
+				for e := range m - n {
+					d := int64(was.at(a.draw(j, g.parent, 3+uint64(e))))
+					add, longest = add+d, max(longest, d)
+				}
+				last := slices.MaxFunc(g.calls, func(x, y int) int { return cmp.Compare(tries.calls[x].ns, tries.calls[y].ns) })
+				if c.parallel {
+					add = max(0, longest-tries.calls[last].ns)
+				}
+				call := tries.calls[last].call
+				if leave, ok := stretchesOf(p).leave[outer(&a.request(j).Calls[call], call)]; ok {
+					values[leave] += add
+				}
+			}
+		}
+	}
+}
+
+// lengths is how long the calls of a target took on one side.
+func (t *target) lengths(side int, of func(*try) bool) *part {
+	p := &part{}
+	for i := range t.sides[side].calls {
+		if x := &t.sides[side].calls[i]; of(x) {
+			p.ns, p.w = append(p.ns, max(x.ns, 0)), append(p.w, x.w)
+		}
+	}
+	return p
+}
+
+func (c *count) finding(a *Asking, kind string) Finding {
+	f := a.named(kind, c.t)
+	n := len(c.groups[summary.Current])
+	f.Evidence = append(f.Evidence, numbers("spans", n, "calls", c.was, c.is, "calls of "+f.Operation+" per request of its parent"))
+	all := func(*try) bool { return true }
+	was, is := c.t.lengths(summary.Baseline, all), c.t.lengths(summary.Current, all)
+	f.Evidence = append(f.Evidence, numbers("spans", len(is.ns), "ms", was.at(0.5)/1e6, is.at(0.5)/1e6, "median of one such call"))
+	f.Factor = c.back(a)
+	if b := a.queueOf(c.t); b != nil && c.is > c.was && b.arrivals > 0 {
+		// The further calls queue, and so does everyone behind them.
+		thin, wait := f.Factor, a.waitBack(b, b.arrivals)
+		f.Factor = func(j int, p *graph.Plan, values []int64) {
+			wait(j, p, values)
+			thin(j, p, values)
+		}
+		f.Evidence = append(f.Evidence, says("spans", b.calls, "%.0f %% of the change of the wait in front of them come from the further calls", 100*b.arrivals))
+	}
+	f.Check = Check{
+		Question: "does each call take as long as before, while there are more of them?",
+		Rival:    "service-time: the calls themselves are slower",
+		IfThis:   "their number rose and each takes as long as before",
+		IfRival:  "their number stands and each takes longer",
+		Ran:      true,
+		Outcome:  fmt.Sprintf("%.3g calls per parent where it was %.3g; the median call takes %s where it was %s", c.is, c.was, msText(is.at(0.5)), msText(was.at(0.5))),
+	}
+	if is.at(0.5) > 1.5*was.at(0.5) && c.is > c.was {
+		f.Against = append(f.Against, says("spans", len(is.ns), "each call takes longer too: %s where it was %s", msText(is.at(0.5)), msText(was.at(0.5))))
+	}
+	return f
+}
+
+var callCount = Cause{
+	Doc: Doc{
+		Kind:     "call-count",
+		Title:    "a call is made more often",
+		Claim:    "A call that was always made is made more often by each request, one after the other; each takes as long as before.",
+		Supports: "The number of calls per parent rose; with the surplus calls taken out the requests take as long as before.",
+		Refutes:  "The number of calls per parent is as it was, or the further ones are attempts of calls that failed, or requests that always made many are more frequent.",
+		Mimics:   "retries repeat what failed; fan-out calls side by side; mix-shift brings requests with more calls.",
+		Emit:     "one client span per call.",
+	},
+	find: func(a *Asking) []Finding {
+		var out []Finding
+		for _, c := range a.counts() {
+			if c.parallel {
+				continue
+			}
+			f := c.finding(a, "call-count")
+			f.Claim = fmt.Sprintf("%s calls %s %.3g times where it did %.3g times", f.Service, f.Operation, c.is, c.was)
+			out = append(out, f)
+		}
+		return out
+	},
+}

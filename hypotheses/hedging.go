@@ -1,0 +1,173 @@
+package hypotheses
+
+import (
+	"fmt"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/queuewait"
+	"github.com/tailscope/tailscope/summary"
+)
+
+var hedging = Cause{
+	Doc: Doc{
+		Kind:     "hedging",
+		Title:    "second attempts add load and win nothing",
+		Claim:    "Calls are sent a second time while the first runs; the further calls fill the callee, and all calls wait for each other.",
+		Supports: "Hedged calls per logical call rose; so did the calls that the callee has in it at once and the wait in front of it; the second attempt is slow where the first is.",
+		Refutes:  "The callee's own time grew first and the hedges followed, or hedges win often and nothing waits.",
+		Mimics:   "retries follow a failure; load has more logical calls; server-queue has fewer places.",
+		Emit:     "one client span per attempt, and the cancelled attempt's server span.",
+	},
+	find: func(a *Asking) []Finding {
+		var out []Finding
+		for _, t := range a.targets() {
+			was, is := &t.sides[0], &t.sides[1]
+			if more(was.hedged, was.logical, is.hedged, is.logical) {
+				out = append(out, a.hedgeFinding(t))
+			}
+		}
+		return out
+	},
+}
+
+func (a *Asking) hedgeFinding(t *target) Finding {
+	f := a.named("hedging", t)
+	was, is := &t.sides[0], &t.sides[1]
+	n := len(is.calls)
+	f.Claim = fmt.Sprintf("%.3g %% of the calls of %s are made a second time while the first runs, where it was %.3g %%", 100*share(is.hedged, is.logical), f.Operation, 100*share(was.hedged, was.logical))
+	answers := [2]*part{a.answers(0, t), a.answers(1, t)}
+	gaps := [2]*part{a.gapsOf(0, t), a.gapsOf(1, t)}
+	works := [2]*part{a.worksOf(0, t), a.worksOf(1, t)}
+	f.Evidence = append(f.Evidence,
+		numbers("spans", n, "share", share(was.hedged, was.logical), share(is.hedged, is.logical), "calls that are hedged"),
+		numbers("spans", n, "calls", share(was.attempts, was.logical), share(is.attempts, is.logical), "attempts per logical call"),
+		numbers("spans", len(answers[1].ns), "ms", answers[0].at(0.99)/1e6, answers[1].at(0.99)/1e6, "p99 until the first answer"),
+		numbers("spans", len(gaps[1].ns), "ms", gaps[0].at(0.99)/1e6, gaps[1].at(0.99)/1e6, "p99 of the time before the callee's span"),
+		numbers("spans", len(works[1].ns), "ms", works[0].at(0.5)/1e6, works[1].at(0.5)/1e6, "median of the callee's span"),
+	)
+	f.Check = Check{
+		Question: "is the callee as fast as before once a call is in it?",
+		Rival:    "service-time: the callee is slower, and hedges are a consequence",
+		IfThis:   "yes: calls wait in front of it",
+		IfRival:  "no: its span grew, with and without hedges",
+		Ran:      true,
+		Outcome:  fmt.Sprintf("its median is %s where it was %s; the time before it at p99 %s where it was %s", msText(works[1].at(0.5)), msText(works[0].at(0.5)), msText(gaps[1].at(0.99)), msText(gaps[0].at(0.99))),
+	}
+	slower := works[1].at(0.5) > 1.3*works[0].at(0.5)
+	f.Check.Against = slower
+	if slower {
+		f.Against = append(f.Against, says("spans", len(works[1].ns), "%s", f.Check.Outcome))
+	}
+	f.Factor = a.answeredAsBefore(t)
+	if slower && share(is.hedged, is.logical) < 2*share(was.hedged, was.logical) {
+		peer, op := f.Peer, f.Operation
+		f.Below = func(o *Finding) bool { return o.Kind == "service-time" && o.Service == peer && o.Operation == op }
+	}
+	return f
+}
+
+// answeredAsBefore puts a target's logical calls back to how long they took until
+// their first answer: one attempt each, in its rank's time.
+func (a *Asking) answeredAsBefore(t *target) Factor {
+	is := &t.sides[summary.Current]
+	back := rankMap(a.answers(summary.Current, t), a.answers(summary.Baseline, t))
+	return func(j int, p *graph.Plan, values []int64) {
+		q := a.request(j)
+		var s stretches
+		for _, l := range is.logicals(q, j) {
+			if s.lead == nil {
+				s = stretchesOf(p)
+			}
+			first, answer := l[0], answerOf(q, l)
+			ns := max(0, int64(q.Calls[answer].Outer().End-q.Calls[first].Outer().Start))
+			to := back.At(ns, a.draw(j, first, 10))
+			for _, c := range l {
+				if c == answer {
+					continue
+				}
+				if lead, ok := s.lead[outer(&q.Calls[c], c)]; ok {
+					values[lead] = graph.Gone
+				}
+			}
+			if !lasting(p, s, values, q, answer, to) {
+				continue
+			}
+			values[s.lead[outer(&q.Calls[answer], answer)]] -= int64(q.Calls[answer].Outer().Start - q.Calls[first].Outer().Start)
+		}
+	}
+}
+
+// logicals is the attempts of a request's logical calls, in order of start.
+func (t *tries) logicals(q *summary.Request, j int) [][]int32 {
+	var out [][]int32
+	at := map[int32]int{}
+	for _, k := range t.byReq[j] {
+		x := &t.calls[k]
+		if x.prev < 0 {
+			at[x.call] = len(out)
+			out = append(out, []int32{x.call})
+		}
+	}
+	for _, k := range t.byReq[j] {
+		x := &t.calls[k]
+		if x.prev < 0 {
+			continue
+		}
+		if i, ok := at[t.first(x)]; ok {
+			out[i] = append(out[i], x.call)
+		}
+	}
+	return out
+}
+
+// answerOf is the attempt that answered first; the last one if none did.
+func answerOf(q *summary.Request, attempts []int32) int32 {
+	best := int32(-1)
+	for _, i := range attempts {
+		c := &q.Calls[i]
+		if c.OuterEnd() == graph.Succeeded && (best < 0 || c.Outer().End < q.Calls[best].Outer().End) {
+			best = i
+		}
+	}
+	if best >= 0 {
+		return best
+	}
+	return attempts[len(attempts)-1]
+}
+
+// answers is how long logical calls took until their first answer.
+func (a *Asking) answers(side int, t *target) *part {
+	p := &part{}
+	tr := &t.sides[side]
+	for j, q := range a.Sides[side].Counted {
+		for _, l := range tr.logicals(q, j) {
+			p.ns = append(p.ns, max(0, int64(q.Calls[answerOf(q, l)].Outer().End-q.Calls[l[0]].Outer().Start)))
+			p.w = append(p.w, float64(q.Weight)/graph.OneRequest)
+		}
+	}
+	return p
+}
+
+// gapsOf is the time between client and server half of a target's calls.
+func (a *Asking) gapsOf(side int, t *target) *part {
+	p := &part{}
+	for i := range t.sides[side].calls {
+		x := &t.sides[side].calls[i]
+		if gap, ok := queuewait.Gap(&a.Sides[side].Counted[x.req].Calls[x.call]); ok {
+			p.ns, p.w = append(p.ns, gap), append(p.w, x.w)
+		}
+	}
+	return p
+}
+
+// worksOf is the length of the server halves of a target's calls.
+func (a *Asking) worksOf(side int, t *target) *part {
+	p := &part{}
+	for i := range t.sides[side].calls {
+		x := &t.sides[side].calls[i]
+		if c := &a.Sides[side].Counted[x.req].Calls[x.call]; c.Work.Seen() {
+			p.ns, p.w = append(p.ns, c.Work.Duration()), append(p.w, x.w)
+		}
+	}
+	return p
+}

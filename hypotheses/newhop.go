@@ -1,0 +1,148 @@
+package hypotheses
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/summary"
+)
+
+var newHop = Cause{
+	Doc: Doc{
+		Kind:     "new-hop",
+		Title:    "a call that was not made before",
+		Claim:    "Requests make a call now, and wait for it, that the baseline does not make.",
+		Supports: "No baseline request has the call; the current requests have it on their critical path; without it they take as long as before.",
+		Refutes:  "A call of the same parent to the same service was lost at the same time: it was renamed. Or nobody waits for the new one.",
+		Mimics:   "new spans for work that was always done (instrumentation) add no time; call-count is a known call made more often; mix-shift brings requests that always had it.",
+		Emit:     "client spans on both sides.",
+	},
+	find: func(a *Asking) []Finding {
+		var out []Finding
+		for _, slot := range a.newSlots() {
+			if !a.renamed(slot) {
+				out = append(out, a.hopFinding(slot))
+			}
+		}
+		return out
+	},
+}
+
+// newSlots is the calls to others that only the current side makes, but for
+// those below another such call.
+func (a *Asking) newSlots() []graph.SlotID {
+	var out []graph.SlotID
+	for slot := range a.slots[summary.Current] {
+		s := a.slot(slot)
+		if len(a.slots[summary.Baseline][slot]) > 0 || s.Parent == graph.NoSlot || len(a.slots[summary.Baseline][s.Parent]) == 0 {
+			continue
+		}
+		if s.Caller.Service == 0 && s.Callee.Service == a.slot(s.Parent).Callee.Service {
+			continue // a span of its own service is no hop
+		}
+		out = append(out, slot)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// lost is the calls of a parent that only the baseline makes.
+func (a *Asking) lost(parent graph.SlotID) []graph.SlotID {
+	var out []graph.SlotID
+	for slot := range a.slots[summary.Baseline] {
+		if len(a.slots[summary.Current][slot]) == 0 && a.slot(slot).Parent == parent {
+			out = append(out, slot)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// renamed reports whether a new slot is an old one under another name: one of
+// the same parent and callee, or of the same client span, went as it came.
+func (a *Asking) renamed(slot graph.SlotID) bool {
+	s := a.slot(slot)
+	for _, l := range a.lost(s.Parent) {
+		o := a.slot(l)
+		if s.Caller != o.Caller && (s.Callee.Service != o.Callee.Service || s.Peer != o.Peer) {
+			continue
+		}
+		return true
+	}
+	// A callee whose half is not always seen has two slots with one client span.
+	for old := range a.slots[summary.Baseline] {
+		if o := a.slot(old); o.Parent == s.Parent && s.Caller.Service != 0 && o.Caller == s.Caller {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *Asking) hopFinding(slot graph.SlotID) Finding {
+	caller, peer, op := a.names(slot)
+	f := Finding{Kind: "new-hop", Service: caller, Peer: peer, Operation: op}
+	s := a.slot(slot)
+	// A hop put between a caller and what it called before is not dropped with
+	// what it calls: only its own time is.
+	through := false
+	for _, l := range a.lost(s.Parent) {
+		for c := range a.slots[summary.Current] {
+			through = through || a.below(c, slot) && a.slot(c).Callee == a.slot(l).Callee && a.slot(c).Callee.Service != 0
+		}
+	}
+	has := 0
+	for _, q := range a.cur().Counted {
+		for i := range q.Calls {
+			if a.Relative(q, q.Calls[i].Slot) == slot {
+				has++
+				break
+			}
+		}
+	}
+	is := a.durations(summary.Current, slot)
+	f.Claim = fmt.Sprintf("%s calls %s of %s, which it did not before", caller, op, peer)
+	f.Evidence = append(f.Evidence,
+		numbers("spans", len(a.plans), "share", 0, float64(has)/float64(len(a.plans)), "requests that call "+op),
+		says("spans", len(is.ns), "it takes %s at the median and %s at p99", msText(is.at(0.5)), msText(is.at(0.99))),
+	)
+	f.Check = Check{
+		Question: "are the requests as fast as before without the time of the new call?",
+		Rival:    "instrumentation: the call was always made and only its span is new",
+		IfThis:   "its caller has as little own time as before: the call came on top",
+		IfRival:  "its caller's own time shrank by as much as the call takes",
+		Ran:      true,
+	}
+	was, now := a.own(summary.Baseline, s.Parent), a.own(summary.Current, s.Parent)
+	f.Check.Outcome = fmt.Sprintf("own time of the caller: %s where it was %s; the call takes %s", msText(now.at(0.5)), msText(was.at(0.5)), msText(is.at(0.5)))
+	f.Check.Against = was.at(0.5)-now.at(0.5) > 0.5*is.at(0.5)
+	if f.Check.Against {
+		f.Against = append(f.Against, says("spans", len(now.ns), "%s", f.Check.Outcome))
+	}
+	f.Factor = func(j int, p *graph.Plan, values []int64) {
+		q := a.request(j)
+		for k := range p.Steps {
+			st := &p.Steps[k]
+			c := &q.Calls[st.Call()]
+			rel := a.Relative(q, c.Slot)
+			switch {
+			case !through && rel == slot && !st.Leave && st.Half == outer(c, st.Call()):
+				values[k] = graph.Gone
+			case through && rel == slot && (st.Leave || st.Half != outer(c, st.Call())),
+				through && !st.Leave && c.Parent >= 0 && a.Relative(q, q.Calls[c.Parent].Slot) == slot && st.Half == outer(c, st.Call()):
+				values[k] = 0
+			}
+		}
+	}
+	return f
+}
+
+// below reports whether a slot lies below another.
+func (a *Asking) below(slot, up graph.SlotID) bool {
+	for s := a.slot(slot).Parent; s != graph.NoSlot; s = a.slot(s).Parent {
+		if s == up {
+			return true
+		}
+	}
+	return false
+}
