@@ -44,7 +44,7 @@ func (a *analyzer) differences(e *report.Endpoint, v *view, ids map[graph.SlotID
 		if parent := d.SlotAt(slot).Parent; parent != graph.NoSlot && base[parent] == nil {
 			continue // it came with its parent
 		}
-		if b == nil || share(n)-share(b) >= minHop && share(b) < 0.5*share(n) {
+		if share(n)-share(b) >= minHop && share(b) < 0.5*share(n) && sure(n, b) {
 			came = append(came, slot)
 		}
 	}
@@ -52,7 +52,7 @@ func (a *analyzer) differences(e *report.Endpoint, v *view, ids map[graph.SlotID
 		if parent := d.SlotAt(slot).Parent; parent != graph.NoSlot && cur[parent] == nil {
 			continue
 		}
-		if n := cur[slot]; n == nil || share(base[slot])-share(n) >= minHop && share(n) < 0.5*share(base[slot]) {
+		if n := cur[slot]; share(base[slot])-share(n) >= minHop && share(n) < 0.5*share(base[slot]) && sure(base[slot], n) {
 			lost = append(lost, slot)
 		}
 	}
@@ -69,10 +69,11 @@ func (a *analyzer) differences(e *report.Endpoint, v *view, ids map[graph.SlotID
 			add(report.NewHop, slot, share(b), share(n), "")
 			continue
 		case b == nil:
-			continue // it came with its parent
+			continue // it came with its parent, or is too rare to tell
 		}
 		old, now := float64(b.calls)/float64(max(b.of, 1)), float64(n.calls)/float64(max(n.of, 1))
 		switch {
+		case math.Abs(now-old) <= certain*math.Sqrt(b.variance()+n.variance()):
 		case now > old*minWider && n.calls > n.present:
 			add(report.Wider, slot, old, now, "calls per request of its parent")
 		case old > now*minWider && b.calls > b.present:
@@ -100,6 +101,31 @@ func (a *analyzer) differences(e *report.Endpoint, v *view, ids map[graph.SlotID
 		slices.Sort(names)
 		add(kind, r.Parent, r.Was, r.Is, "calls concerned: "+strings.Join(names, ", "))
 	}
+}
+
+// certain is how many standard errors a difference of structure must have.
+const certain = 3
+
+// sure reports whether the share of requests with a call differs by more than
+// chance makes it; b is nil where no request has it. What all requests of one
+// side do and none of the other needs no more of them.
+func sure(n, b *nodeStat) bool {
+	if b == nil {
+		b = &nodeStat{of: n.of}
+	}
+	if n.present == n.of && b.present == 0 {
+		return true
+	}
+	x, y := float64(n.of), float64(max(b.of, 1))
+	p := (float64(n.present) + float64(b.present)) / (x + y)
+	return float64(n.present)/x-float64(b.present)/y > certain*math.Sqrt(p*(1-p)*(1/x+1/y))
+}
+
+// variance is that of the mean number of calls per request of the parent.
+func (n *nodeStat) variance() float64 {
+	of := float64(max(n.of, 1))
+	mean := float64(n.calls) / of
+	return max(0, float64(n.squares)/of-mean*mean) / of
 }
 
 // minAlike is the share of the calls below two nodes that must be the same for

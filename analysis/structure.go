@@ -18,7 +18,8 @@ type nodeStat struct {
 	present  int64 // requests that have it
 	of       int64 // requests in which its parent ran
 	calls    int64
-	survived bool // a request was completed though the call was not
+	squares  int64 // of the calls of each request, summed
+	survived bool  // a request was completed though the call was not
 	ns       []int64
 	w        []float64
 	start    []int64 // from the parent's start
@@ -109,9 +110,10 @@ func (a *analyzer) nodeStats(v *view, s *hypotheses.Side) map[graph.SlotID]*node
 				n.start = append(n.start, int64(c.Outer().Start-q.Calls[c.Parent].Inner().Start))
 			}
 		}
-		for slot := range seen {
+		for slot, k := range seen {
 			n := m[slot]
 			n.present++
+			n.squares += int64(k) * int64(k)
 			if q.Outcome == population.Completed && !ok[slot] {
 				n.survived = true
 			}
