@@ -5,3 +5,7 @@
 // lower package could compute: this is where questions are put in order and
 // answers are named.
 package analysis
+
+// Version is that of the analysis: figures recorded of another version are
+// stale. It rises with every change that can move a verdict or a rank.
+const Version = 1

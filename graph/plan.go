@@ -3,6 +3,8 @@ package graph
 import (
 	"cmp"
 	"slices"
+
+	"github.com/tailscope/tailscope/trace"
 )
 
 // A Step is one stretch of a half's own time in a Plan: between what it waited
@@ -13,6 +15,9 @@ type Step struct {
 
 	// NS is the stretch as recorded. Of a leaf it is all of its duration.
 	NS int64
+
+	// At is when the stretch ended, by the clock of the half.
+	At trace.Time
 
 	from, to int32 // the halves that must have ended, in Plan.after
 }
@@ -117,8 +122,13 @@ func (w *Walker) enter(p *Plan, orders *Verdicts, parent, k int32, earlier []int
 		}
 	}
 	s.to = int32(len(p.after))
-	s.NS = start - base
+	s.NS, s.At = start-base, w.recorded(k, start)
 	p.Steps = append(p.Steps, s)
+}
+
+// recorded is an instant on the entry's clock by the clock of half k.
+func (w *Walker) recorded(k int32, at int64) trace.Time {
+	return w.r.Start() + trace.Time(at-w.shift[k])
 }
 
 // maxPredecessors is how many of the latest earlier siblings are asked: what
@@ -133,7 +143,7 @@ func (w *Walker) leave(p *Plan, k int32, kids []int32) {
 	}
 	p.after = append(p.after, kids...)
 	s.to = int32(len(p.after))
-	s.NS = w.clipEnd[k] - last
+	s.NS, s.At = w.clipEnd[k]-last, w.recorded(k, w.clipEnd[k])
 	p.Steps = append(p.Steps, s)
 }
 

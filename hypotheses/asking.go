@@ -31,6 +31,7 @@ type Asking struct {
 	nblocks    int
 	slots      [2]map[graph.SlotID][]graph.SlotID // relative → absolute
 	attributes []*Attribute
+	owned      [2][]ownCall
 	found      []*queue
 	called     []*target
 	clipped    float64 // share of requests that a replay of nothing might not give back

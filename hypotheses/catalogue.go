@@ -21,7 +21,10 @@ type Cause struct {
 // Catalogue is all kinds that can be found, in order of precedence: of two that
 // explain the same milliseconds the earlier leads, because the later is its
 // consequence more often than the other way round.
-var Catalogue = []Cause{mixShift, newHop, callCount, fanOut, serialization, hedging, retries, timeoutPlateau, pause, lateWork, load, network, clientWait, serverQueue, optionalBranch, serviceTime}
+var Catalogue = []Cause{
+	mixShift, newHop, callCount, fanOut, serialization, hedging, retries, timeoutPlateau, pause, instance, lateWork, load,
+	network, clientWait, serverQueue, contention, optionalBranch, serviceTime,
+}
 
 // Explain is the doc of a kind.
 func Explain(kind string) (Doc, bool) {

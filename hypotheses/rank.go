@@ -54,8 +54,25 @@ func Rank(c *Comparison) *Ranking {
 	if sign > 0 {
 		for _, f := range mixShift.find(a) {
 			if a.worth(f.Explains, change) {
-				mix = append(mix, f)
+				a.byMix(f.Weights)
+				plain := a.weights
 				a.weights = f.Weights
+				var factors []Factor
+				for _, b := range a.queues() {
+					if b.mix > 0.02 {
+						factors = append(factors, a.waitBack(b, b.mix))
+						f.Evidence = append(f.Evidence, says("spans", b.calls, "these requests make more calls of %s: they bring %.0f %% of the rise of the wait before it", a.operation(b), 100*b.mix))
+					}
+				}
+				f.Factor = func(j int, p *graph.Plan, values []int64) {
+					for _, g := range factors {
+						g(j, p, values)
+					}
+				}
+				if len(factors) > 0 {
+					f.Explains, f.Lo, f.Hi = a.effect(a.replay(f.Factor), plain, f.Weights)
+				}
+				mix = append(mix, f)
 			}
 		}
 	}
@@ -120,9 +137,6 @@ func (a *Asking) together(found []Finding, sign float64) float64 {
 	weights := a.weights
 	for i := range found {
 		f := &found[i]
-		if f.Weights != nil {
-			continue
-		}
 		if f.Plans != nil {
 			plans = make([]*graph.Plan, len(a.plans))
 			for j := range plans {

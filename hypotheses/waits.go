@@ -21,7 +21,8 @@ type queue struct {
 	// hold and arrivals are the shares of the wait's change that are not the
 	// queue's own: longer holds, which are the callee's, and more arrivals.
 	hold, arrivals float64
-	byRule         bool // hold by rule, the model being silent
+	mix            float64 // the share of more arrivals that other requests bring, not more of them
+	byRule         bool    // hold by rule, the model being silent
 	maps           map[graph.SlotID]stats.RankMap
 }
 
@@ -109,6 +110,61 @@ func (b *queue) shares() {
 	}
 }
 
+// byMix moves that part of the arrivals' share which comes with the mix of
+// requests: more calls a request, not more requests. reweighted are the weights
+// that give the current requests the baseline's mix.
+func (a *Asking) byMix(reweighted []float64) {
+	plain := make([]float64, len(a.plans))
+	for j := range plain {
+		plain[j] = float64(a.request(j).Weight) / graph.OneRequest
+	}
+	perRequest := func(b *queue, side int, w []float64) float64 {
+		var calls, requests float64
+		for j, q := range a.Sides[side].Counted {
+			x := float64(q.Weight) / graph.OneRequest
+			if w != nil {
+				x = w[j]
+			}
+			requests += x
+			for i := range q.Calls {
+				if q.Set.Calibration.Owners.Of(&q.Calls[i], b.v.Key.Site) == b.v {
+					calls += x
+				}
+			}
+		}
+		return calls / requests
+	}
+	rate := func(side int) float64 {
+		s := a.Sides[side]
+		var first, last int64
+		for j, q := range s.Counted {
+			t := int64(q.Start())
+			if j == 0 || t < first {
+				first = t
+			}
+			if j == 0 || t > last {
+				last = t
+			}
+		}
+		if last == first {
+			return 0
+		}
+		return s.Sample.Weight() / float64(last-first)
+	}
+	r0, r1 := rate(summary.Baseline), rate(summary.Current)
+	for _, b := range a.queues() {
+		if b.arrivals <= 0 {
+			continue
+		}
+		was, is, without := r0*perRequest(b, summary.Baseline, nil), r1*perRequest(b, summary.Current, plain), r1*perRequest(b, summary.Current, reweighted)
+		if is <= was {
+			continue
+		}
+		b.mix = b.arrivals * min(1, max(0, (is-without)/(is-was)))
+		b.arrivals -= b.mix
+	}
+}
+
 // waitOf is the likely wait in a step, and who owns it; nil where nobody does.
 func (a *Asking) waitOf(l *summary.Ledger, q *summary.Request, s *graph.Step) (int64, *queuewait.Verdict) {
 	if s.Leave || s.Call() == 0 {
@@ -165,8 +221,12 @@ func (a *Asking) waitBack(b *queue, share float64) Factor {
 	}
 }
 
-// held reports whether a step lies in the hold of a queue's calls: in the server
-// half or below it, or in the client half where there is none.
+func (a *Asking) operation(b *queue) string {
+	_, _, op := a.names(b.slot())
+	return op
+}
+
+// slot is the slot that waits most.
 func (b *queue) slot() graph.SlotID { return b.slots[0] }
 
 var clientWait = Cause{
@@ -195,27 +255,14 @@ var serverQueue = Cause{
 	find: func(a *Asking) []Finding { return a.waiting(queuewait.ServerQueue) },
 }
 
-var pause = Cause{
-	Doc: Doc{
-		Kind:     "pause",
-		Title:    "an instance that stood still",
-		Claim:    "An instance did nothing for a while (garbage collection, a stopped event loop, a throttled CPU), and what was in flight waited.",
-		Supports: "Only the way back from the callee became longer, or several calls of one instance start at once after a silence in which work was in flight and nothing was released.",
-		Refutes:  "Other calls of the instance made progress meanwhile.",
-		Mimics:   "client-wait and server-queue end with a release; network moves both ways and the least time too.",
-		Emit:     "GC pause, event-loop lag and CPU throttling metrics of each instance.",
-	},
-	find: func(a *Asking) []Finding { return a.waiting(queuewait.Pause) },
-}
-
 // waiting finds the queues of an owner whose waits changed.
 func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 	var out []Finding
 	for _, b := range a.queues() {
-		if b.v.Owner != owner {
+		if b.v.Owner != owner || a.isLock(b) {
 			continue
 		}
-		rest := 1 - b.hold - b.arrivals
+		rest := 1 - b.hold - b.arrivals - b.mix
 		if rest < 0.02 {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tailscope/tailscope/trace"
 )
@@ -45,8 +46,8 @@ func TestBrokenText(t *testing.T) {
 		{"pretty-printed and cut", string(indent([]byte(ok))) + "\n" + string(indent([]byte(ok)))[:400], 1, 1, []string{"ends before it is complete, where"}},
 		{"damaged line after damaged line", ok[:200] + "\n" + ok[:100] + "\n" + ok[:strings.Index(ok, `"scopeSpans"`)] + "\n" + ok, 1, 3, []string{"line 1: a line end", "line 2: a line end", "line 3: ends before"}},
 		{"begins with the rest of a line", ok[200:] + "\n" + ok, 1, 1, []string{"line 1: "}},
-		{"a span's time beyond 63 bits", spanLine(spanWith(`"startTimeUnixNano":"99999999999999999999"`), spanWith(`"kind":3`)), 1, 1, []string{`line 1: the span's start time "99999999999999999999"`}},
-		{"a negative time", ok + "\n" + spanLine(spanWith(`"endTimeUnixNano":"-5"`)), 1, 1, []string{`line 2: the span's end time "-5"`}},
+		{"a span's time beyond 63 bits", spanLine(spanWith(`"startTimeUnixNano":"99999999999999999999"`), spanWith(`"kind":3`)), 1, 1, []string{`line 1: the span's start time 99999999999999999999 ns`}},
+		{"a negative time", ok + "\n" + spanLine(spanWith(`"endTimeUnixNano":"-5"`)), 1, 1, []string{`line 2: the span's end time -5 ns`}},
 		{"an attribute that is none", spanLine(spanWith(`"attributes":[{"key":"a","value":{"intValue":"x"}},5,{"key":"b","value":{"intValue":"5"}}]`)), 1, 0,
 			[]string{`line 1: the value of attribute "a"`, "line 1: an attribute is not an object"}},
 		{"an unknown kind", spanLine(spanWith(`"kind":77`)), 1, 0, []string{`line 1: the span kind "77"`}},
@@ -136,7 +137,6 @@ func TestForeign(t *testing.T) {
 		"PK\x03\x04xxxxxxxx":                        "a zip archive",
 		"PAR1xxxxxxxx":                              "a Parquet file",
 		"<!DOCTYPE html><html>":                     "an HTML page",
-		"\xff\xfe{\x00":                             "UTF-16",
 		"2026-01-01 INFO all is well\n":             "not a known format",
 		`{"traceEvents":[]}`:                        "a Chrome trace",
 		`{"traces":[{"traceID":"a"}],"metrics":{}}`: "a search result of Tempo",
@@ -274,5 +274,31 @@ func TestLimits(t *testing.T) {
 	deep := gzipped(gzipped(gzipped(gzipped(gzipped([]byte(line(1)))))))
 	if _, err = Read(context.Background(), []string{"-"}, Options{Stdin: bytes.NewReader(deep)}); err == nil || !strings.Contains(err.Error(), "compressed more than three times") {
 		t.Errorf("compression of compression: %v", err)
+	}
+}
+
+// Many errors cost no more than few: only the first have their place looked up.
+func TestManyErrors(t *testing.T) {
+	in := strings.Repeat("{\"a\":\n", 50_000) + line(1)
+	start := time.Now()
+	set := read(t, in)
+	if f := set.Files[0]; set.Rejected != 50_000 || len(f.Errors) != maxErrors || f.ErrorsTotal != 50_000 || set.Spans.Len() != 1 {
+		t.Errorf("%d rejected, %d errors of %d", set.Rejected, len(f.Errors), f.ErrorsTotal)
+	}
+	if d := time.Since(start); d > 20*time.Second {
+		t.Errorf("took %v", d)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	dir := t.TempDir()
+	_, b := corpus(5000)
+	if err := os.WriteFile(filepath.Join(dir, "x"), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var last, of int64
+	_, err := Read(context.Background(), []string{dir}, Options{Workers: 2, Progress: func(done, total int64) { last, of = done, total }})
+	if err != nil || last != int64(len(b)) || of != last {
+		t.Errorf("%v: %d of %d, want %d", err, last, of, len(b))
 	}
 }

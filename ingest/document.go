@@ -50,7 +50,7 @@ func decodeJSON(k *sink, d *jsonDecoder, careful bool, trial func() *sink) bool 
 		if from >= len(k.data) {
 			break
 		}
-		d.pos, d.err, d.depth, d.fresh = from, nil, 0, false
+		d.pos, d.err, d.depth, d.fresh, d.arena = from, nil, 0, false, d.arena[:0]
 		to := k
 		if careful {
 			to = trial()
@@ -116,14 +116,22 @@ func (k *sink) broken(from, at, next int, err syntaxError) {
 	if err.cut {
 		kind = trace.CutOff
 	}
-	message := err.message
-	if start, here := k.where(from), k.where(at); start != here {
-		message += ", in the document that begins at " + start
+	e := Located{Message: err.message}
+	if len(k.errors) < maxErrors || next == len(k.data) { // to find the line takes time
+		e.Where = k.where(at)
+		if start := k.where(from); start != e.Where {
+			e.Message += ", in the document that begins at " + start
+		}
 	}
-	if k.aside(from, next, kind, Located{k.where(at), message}) {
+	if k.aside(from, next, kind, e) {
 		return
 	}
-	k.reject(at, kind, message)
+	k.rejected++
+	k.defects.Add(kind, err.message)
+	k.errorsTotal++
+	if len(k.errors) < maxErrors {
+		k.errors = append(k.errors, e)
+	}
 }
 
 // space skips what may stand between documents: white space, byte order marks,

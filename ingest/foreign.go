@@ -75,8 +75,6 @@ var foreignMagic = []struct{ magic, name string }{
 	{"ORC", "an ORC file"},
 	{"ARROW1", "an Arrow file"},
 	{"SQLite format 3", "an SQLite database"},
-	{"\xff\xfe", "UTF-16 text; save it as UTF-8"},
-	{"\xfe\xff", "UTF-16 text; save it as UTF-8"},
 	{"go 1.", "a Go execution trace; it holds no requests across services"},
 	{"\x7fELF", "a program"},
 	{"%PDF", "a PDF document"},

@@ -61,7 +61,7 @@ type File struct {
 
 	// Format is what the file holds ("otlp-json", "otlp-proto", "otlp-proto-frames",
 	// "tempo-json", "jaeger-json", "zipkin-json", several with commas) and how it is
-	// packed ("+gzip", "+zstd", "+zstd-frames"). It is empty if nothing was recognised.
+	// packed ("+gzip", "+zstd", "+zstd-frames", "+utf-16"). It is empty if nothing was recognised.
 	Format string
 
 	Spans, MetricPoints, LogRecords, Rejected int64

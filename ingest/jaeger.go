@@ -215,7 +215,8 @@ func (d *jsonDecoder) jaegerSpan(id trace.TraceID) {
 			} else {
 				d.skip()
 			}
-		case "flags", "warnings", "startTimeMillis":
+		case "flags", "warnings", "startTimeMillis",
+			"relativeStartTime", "depth", "hasChildren", "childSpanIds", "subsidiarilyReferencedBy": // added by the UI
 			d.skip()
 		default:
 			k.skipped("span", key)

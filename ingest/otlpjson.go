@@ -482,6 +482,10 @@ func (k *sink) marks() {
 				s.Flags |= trace.Shared
 			}
 			s.Attrs = slices.Delete(s.Attrs, i, i+1)
+			if len(s.Known) > 0 {
+				s.Known = slices.Delete(s.Known, i, i+1)
+			}
+			k.pairs.begin() // their places have changed
 			break
 		}
 	}

@@ -322,7 +322,7 @@ func (d *protoDecoder) span(end int, resource trace.ResourceID, scope trace.Scop
 				kind, wrong = trace.BadTime, "the span's end time is behind 2^63-1 nanoseconds"
 			}
 		case 9:
-			s.Attrs = d.attribute(s.Attrs, 0, end)
+			d.spanAttribute(s, end)
 		case 11:
 			from, to := d.message(end)
 			d.pos = from
@@ -469,31 +469,52 @@ func (d *protoDecoder) link(end int) {
 	k.nested = k.nested[:from]
 }
 
+// spanAttribute reads an attribute of a span, which may be known from earlier
+// spans.
+func (d *protoDecoder) spanAttribute(s *trace.RawSpan, end int) {
+	at, stop := d.message(end)
+	k := d.sink
+	if len(s.Attrs) < k.limits.Attributes && stop-at <= k.limits.Text {
+		raw := d.data[at:stop]
+		s.Attrs = append(s.Attrs, trace.RawAttr{})
+		known := k.pairs.known(raw)
+		s.Known = append(s.Known, known)
+		if known.Key != 0 {
+			return
+		}
+		n := len(s.Attrs) - 1
+		if usual(&s.Attrs[n], raw) {
+			k.pairs.miss(raw, n)
+			return
+		}
+		s.Attrs, s.Known = s.Attrs[:n], s.Known[:n]
+	}
+	s.Attrs = d.anyAttribute(s.Attrs, 0, at, stop)
+	if len(s.Known) < len(s.Attrs) {
+		s.Known = append(s.Known, trace.Attr{})
+	}
+}
+
 // attribute reads a key-value pair into a list that begins at from.
 func (d *protoDecoder) attribute(to []trace.RawAttr, from, end int) []trace.RawAttr {
 	at, stop := d.message(end)
-	k := d.sink
-	if len(to)-from < k.limits.Attributes && stop-at <= k.limits.Text {
-		to = append(to, trace.RawAttr{})
-		if d.usual(&to[len(to)-1], at, stop) {
-			return to
-		}
-		to = to[:len(to)-1]
-	}
+	return d.anyAttribute(to, from, at, stop)
+}
+
+func (d *protoDecoder) anyAttribute(to []trace.RawAttr, from, at, stop int) []trace.RawAttr {
 	d.pos = at
 	key, v := d.keyValue(stop, 0)
 	d.pos = stop
 	if d.err != nil {
 		return to
 	}
-	return k.add(to, from, key, v)
+	return d.sink.add(to, from, key, v)
 }
 
 // usual reads a pair as nearly all writers write it: the key, and a text, an
 // integer, a double or a boolean, and nothing else; the Collector writes the
 // value first. It reports false, having judged nothing, if the pair is any other.
-func (d *protoDecoder) usual(a *trace.RawAttr, at, stop int) bool {
-	b := d.data[at:stop]
+func usual(a *trace.RawAttr, b []byte) bool {
 	if len(b) < 4 || b[1] >= 0x80 || len(b) < 4+int(b[1]) {
 		return false
 	}

@@ -127,6 +127,9 @@ func (p *pool) run(ctx context.Context, workers int) error {
 		return context.Cause(ctx)
 	}
 	p.joinRotated(&worker{pool: p})
+	if p.options.Progress != nil {
+		p.options.Progress(p.done.Load(), p.total)
+	}
 	return nil
 }
 
@@ -174,6 +177,7 @@ type worker struct {
 	file   int // of the last chunk
 	tables *trace.Tables
 	remap  *trace.Remap
+	pairs  *pairs
 	json   jsonDecoder
 	proto  protoDecoder
 
@@ -211,10 +215,11 @@ func (w *worker) step() bool {
 // begin sees to the worker's tables.
 func (w *worker) begin() {
 	switch {
+	case w.single && w.tables != nil:
 	case w.single:
-		w.tables, w.remap = w.pool.set.Tables, nil
+		w.tables, w.remap, w.pairs = w.pool.set.Tables, nil, newPairs()
 	case w.tables == nil || w.tables.Strings() > maxTables:
-		w.tables, w.remap = trace.NewTables(), new(trace.Remap)
+		w.tables, w.remap, w.pairs = trace.NewTables(), new(trace.Remap), newPairs()
 	}
 }
 
@@ -245,7 +250,7 @@ func (w *worker) release(s *trace.Store) {
 }
 
 func (w *worker) sink(c *chunk) *sink {
-	return newSink(w.store(), metric.NewStore(w.tables), &w.pool.limits, c)
+	return newSink(w.store(), metric.NewStore(w.tables), w.pairs, &w.pool.limits, c)
 }
 
 // decode reads a chunk. Most are sound. One that is not is read again, with

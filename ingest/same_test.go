@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -112,6 +113,8 @@ func TestPacking(t *testing.T) {
 		"frames of JSON":               {framed(lines...), "otlp-json"},
 		"a byte order mark and CRLF":   {append([]byte("\xef\xbb\xbf"), bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))...), "otlp-json"},
 		"blank lines":                  {append([]byte("\n\n \n"), bytes.ReplaceAll(text, []byte("\n"), []byte("\n\n\n"))...), "otlp-json"},
+		"UTF-16":                       {inUTF16(text, binary.LittleEndian), "otlp-json+utf-16"},
+		"UTF-16, high byte first":      {inUTF16(text, binary.BigEndian), "otlp-json+utf-16"},
 		"glued":                        {slices.Concat(lines[0], lines[1]), "otlp-json"},
 		"text sequences (RFC 7464)":    {slices.Concat([]byte{0x1e}, lines[0], []byte("\n\x1e"), lines[1], []byte("\n")), "otlp-json"},
 		"an array that lost its edges": {slices.Concat(lines[0], []byte(",\n"), lines[1], []byte(",\n")), "otlp-json"},
@@ -123,6 +126,13 @@ func TestPacking(t *testing.T) {
 		}
 		clean(t, got)
 	}
+}
+
+func inUTF16(b []byte, order binary.AppendByteOrder) (out []byte) {
+	for _, c := range utf16.Encode([]rune("\ufeff" + string(b))) {
+		out = order.AppendUint16(out, c)
+	}
+	return out
 }
 
 // Signals mixed in one file, a hole of NUL bytes, and what is not used.
@@ -182,7 +192,7 @@ func TestRelations(t *testing.T) {
 
 // Even the numbers that strings have are the same for any number of workers.
 func TestStringsAreNumberedByInput(t *testing.T) {
-	_, b := corpus(20_000)
+	_, b := corpus(5_000)
 	var sets []*Set
 	for _, workers := range []int{1, 2, 5} {
 		set, err := Read(context.Background(), []string{"-"}, Options{Stdin: bytes.NewReader(b), Workers: workers, Limits: Limits{chunk: 1000}})

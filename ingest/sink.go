@@ -49,6 +49,7 @@ type sink struct {
 	recovering       bool // behind a damaged document, of which there may be debris
 
 	// Scratch of the decoders.
+	pairs   *pairs
 	span    trace.RawSpan
 	point   metric.RawPoint
 	attrs   []trace.RawAttr // of a resource or scope
@@ -62,8 +63,9 @@ type sink struct {
 // An extent is a part of nested.
 type extent struct{ from, to int }
 
-func newSink(spans *trace.Store, points *metric.Store, limits *Limits, c *chunk) *sink {
+func newSink(spans *trace.Store, points *metric.Store, pairs *pairs, limits *Limits, c *chunk) *sink {
 	return &sink{
+		pairs: pairs,
 		spans: spans, points: points, limits: limits, keepAll: spans.KeepAll,
 		defects: trace.Tally{}, unknown: map[string]int64{},
 		line: c.line, offset: c.offset, binary: c.binary, data: c.data, begins: c.offset == 0, ends: c.ends,
@@ -164,6 +166,7 @@ func (k *sink) beginSpan() *trace.RawSpan {
 	k.span.Start, k.span.End = trace.NoTime, trace.NoTime
 	k.nested, k.extents, k.canon = k.nested[:0], k.extents[:0], k.canon[:0]
 	k.follows = k.follows[:0]
+	k.pairs.begin()
 	return &k.span
 }
 
@@ -196,4 +199,5 @@ func (k *sink) endSpan() {
 	k.span.Name = k.text(k.span.Name)
 	k.span.StatusMessage = k.text(k.span.StatusMessage)
 	k.spans.Add(&k.span)
+	k.pairs.learn(k.span.Known)
 }

@@ -118,6 +118,11 @@ func (s *source) begin() *sourceError {
 			r = bufio.NewReaderSize(&expansion{from: z, what: "zstd", in: &s.counted, limit: s.limits.Expansion}, sniffed)
 			continue
 		}
+		if big, ok := utf16BOM(head); ok {
+			s.packing += "+utf-16"
+			r = bufio.NewReaderSize(&utf16Reader{r: r, big: big}, sniffed)
+			continue
+		}
 		head, _ = r.Peek(sniffed)
 		if len(head) == 0 {
 			s.cut = empty{}

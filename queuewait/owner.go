@@ -434,6 +434,11 @@ func (a *asker) metrics(side int) {
 			return
 		case n > 0 && wait < 0.25*s.Wait:
 			a.say("metrics", "", "pool %s: %d waits of %s on average, the gaps here %s: the pool is not where they come from; used %.0f of %.0f at most", name, n, ms(wait), ms(s.Wait), p.Used.Max, p.Limit.P50)
+			for _, side := range a.v.Sides { // its limit is another's
+				if side != nil {
+					side.Pool = nil
+				}
+			}
 			return
 		case n == 0 && full && s.Wait > 1_000_000:
 			a.v.Resource = p.Name

@@ -127,8 +127,7 @@ func (s *Sample) factor(q, level float64) float64 {
 	plan := s.plan()
 	f := 1.0
 	if plan.timed {
-		inverse := 1 / float64(plan.n)
-		f = inflation(s.lag(q)+intervalSafety*math.Sqrt(inverse), inverse)
+		f = inflation(s.lag(q), 1/float64(plan.n))
 	}
 	tail := (1 + level) / 2
 	return studentT(tail, max(float64(plan.n-1), 1)) / normal(tail) * math.Sqrt(f)

@@ -48,7 +48,7 @@ func (p *Pair) Delta(q, level float64) Delta {
 		d.Method = Blocks
 		s := p.spread(q, level)
 		d.Stretches = s.stretches
-		iv = excess(d.Change, percentiles(p.changes(q), level), percentiles(p.rankChanges(q), level), s.factor)
+		iv = excess(d.Change, percentiles(p.changes(q), level), percentiles(p.rankChanges(q), level), s.careful)
 	default:
 		iv = percentiles(p.rankChanges(q), level)
 	}
@@ -98,30 +98,33 @@ func percentiles(values []float64, level float64) Interval {
 	return Interval{values[k-1], values[len(values)-k]}
 }
 
-// intervalSafety is the share of its standard error, √(1/2B), by which intervals take the correlation between blocks
-// to be higher than it was seen; without it they cover 91 to 92 % in windows of 8 τ and 92 to 94 % in longer ones.
-const intervalSafety = 0.7
-
 // A spread is how much wider an interval must be than the percentiles of resampled blocks.
 type spread struct {
-	factor    float64
+	// factor is t(B−1)/normal, for the few blocks, times √f, for the correlation left between them, with f from the
+	// exceedances of each side's own quantile.
+	factor float64
+
+	// careful is factor with the correlation taken to be higher than it was seen by its standard error, √(1/2B). It
+	// goes with excess, which widens less: without it such intervals cover 90 to 92 % in windows of 8 τ.
+	careful float64
+
+	// stretches is about the number of independent stretches of time.
 	stretches float64
 }
 
-// spread is t(B−1)/normal, for the few blocks, times √f, for the correlation left between them, with f from the
-// exceedances of each side's own quantile q.
 func (p *Pair) spread(q, level float64) spread {
 	p0, p1 := p.Base.plan(), p.Cur.plan()
 	n := float64(min(p0.n, p1.n))
 	rho := (p.Base.lag(q) + p.Cur.lag(q)) / 2
 	inverse := (1/float64(p0.n) + 1/float64(p1.n)) / 2
-	f := inflation(rho+intervalSafety*math.Sqrt(inverse/2), inverse)
 	tail := (1 + level) / 2
+	t := studentT(tail, n-1) / normal(tail)
 	// The correction of ρ for bias keeps intervals wide enough; in the count of stretches it would make the fewest
 	// blocks look dependent always, so the plain ρ counts there.
 	plain := max(rho, 0)
 	return spread{
-		factor:    studentT(tail, max(n-1, 1)) / normal(tail) * math.Sqrt(f),
+		factor:    t * math.Sqrt(inflation(rho, inverse)),
+		careful:   t * math.Sqrt(inflation(rho+math.Sqrt(inverse/2), inverse)),
 		stretches: n * (1 - plain) / (1 + plain),
 	}
 }

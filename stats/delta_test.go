@@ -67,16 +67,17 @@ func eightSeconds(t *testing.T) *Sample {
 
 func TestSpreadByPencil(t *testing.T) {
 	// p90 is the largest fast one, so all slow ones are above. r = ±10, Σr² = 800, Σ r_b r_{b−1} = 4·100 − 3·100:
-	// ρ = 0.125. Two sides: plus 0.7·√(1/16) is 0.3, corrected 0.3 + 1.9/8 = 0.5375, f = 1.5375/0.4625. One side: plus
-	// 0.7·√(1/8) is 0.37249, corrected 0.63717, f = 1.63717/0.36283. t(0.975, 7) = 2.36462.
+	// ρ = 0.125, corrected 0.125 + 1.375/8 = 0.296875, f = 1.296875/0.703125. With the standard error √(1/16) it is
+	// 0.375, corrected 0.375 + 2.125/8 = 0.640625, f = 1.640625/0.359375. t(0.975, 7) = 2.36462.
 	s := eightSeconds(t)
+	g := 2.36462 / 1.959964
 	got := NewPair(s, s, Defaults()).spread(0.9, 0.95)
-	near(t, "factor", got.factor, 2.36462/1.959964*math.Sqrt(1.5375/0.4625), 1e-5)
+	near(t, "factor", got.factor, g*math.Sqrt(1.296875/0.703125), 1e-5)
+	near(t, "careful", got.careful, g*math.Sqrt(1.640625/0.359375), 1e-5)
 	near(t, "stretches", got.stretches, 8*0.875/1.125, 1e-9)
-	near(t, "factor of one side", s.factor(0.9, 0.95), 2.36462/1.959964*math.Sqrt(1.63717/0.36283), 1e-4)
-	// The interval of one side allows for nothing: ρ = 0.125 + 1.375/8 = 0.296875, f = 1.296875/0.703125 = 1.8444.
+	near(t, "factor of one side", s.factor(0.9, 0.95), g*math.Sqrt(1.296875/0.703125), 1e-5)
 	// V = 8/7 · 800/800², d = 7/f = 3.795, t(0.975, 3.795) = 2.8366.
-	near(t, "V", s.blockVariance(0.9, 0.95), 1.8444*8/7/800*math.Pow(2.8366/1.959964, 2), 1e-5)
+	near(t, "V", s.blockVariance(0.9, 0.95), 1.296875/0.703125*8/7/800*math.Pow(2.8366/1.959964, 2), 1e-5)
 }
 
 func TestOnlyTheExcessOfBlocksIsWidened(t *testing.T) {

@@ -45,6 +45,9 @@ type Sample struct {
 	plan func() *plan // how to resample it, made when first needed
 }
 
+// maxSecond keeps block arithmetic far from overflow.
+const maxSecond = 1 << 40
+
 // NewSample checks and sorts the requests. The columns are not kept.
 func NewSample(r Requests) (*Sample, error) {
 	n := len(r.Latency)
@@ -79,6 +82,9 @@ func NewSample(r Requests) (*Sample, error) {
 		}
 		if r.Weight != nil && !(r.Weight[i] > 0 && r.Weight[i] <= 1e15) {
 			return nil, fmt.Errorf("stats: weight %v of request %d is outside 0..1e15", r.Weight[i], i)
+		}
+		if r.Second != nil && (r.Second[i] < -maxSecond || r.Second[i] > maxSecond) {
+			return nil, fmt.Errorf("stats: second %d of request %d is more than 30,000 years from the epoch", r.Second[i], i)
 		}
 	}
 	r.sort(s.order)

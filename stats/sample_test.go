@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -55,6 +56,8 @@ func TestNewSampleRefusesWhatItCannotCount(t *testing.T) {
 		{Requests{Latency: []int64{-1}}, "latency -1 ns of request 0"},
 		{Requests{Latency: []int64{1 << 53}}, "latency 9007199254740992 ns of request 0"},
 		{Requests{Latency: []int64{1}, Weight: []float64{0}}, "weight 0 of request 0"},
+		{Requests{Latency: []int64{1}, Weight: []float64{math.NaN()}}, "weight NaN of request 0"},
+		{Requests{Latency: []int64{1}, Second: []int64{math.MaxInt64}}, "second 9223372036854775807 of request 0"},
 		{Requests{Latency: []int64{1}, Run: []int{-1}}, "negative run"},
 		{Requests{Latency: []int64{1, 2}, Run: []int{0, -1}}, "negative run"},
 	} {

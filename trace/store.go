@@ -50,6 +50,11 @@ const NoSpan SpanRef = -1
 
 // A RawSpan is a span as a decoder has it. Its byte slices are valid only
 // during the call that it is passed to.
+//
+// Known is nil, or as long as Attrs, and belongs to one Tables: a decoder that
+// remembers attributes gives there what they are in the store's tables, and then
+// the store does not read those of Attrs; for the others Add fills in what it
+// keeps. A zero Key is not known.
 type RawSpan struct {
 	TraceID       TraceID
 	ID, ParentID  SpanID
@@ -63,13 +68,14 @@ type RawSpan struct {
 	Resource      ResourceID
 	Scope         ScopeID
 	Attrs         []RawAttr
+	Known         []Attr // see below
 	Events        []RawEvent
 	Links         []RawLink
 }
 
 // Reset empties s for the next span and keeps its memory.
 func (s *RawSpan) Reset() {
-	*s = RawSpan{Attrs: s.Attrs[:0], Events: s.Events[:0], Links: s.Links[:0]}
+	*s = RawSpan{Attrs: s.Attrs[:0], Known: s.Known[:0], Events: s.Events[:0], Links: s.Links[:0]}
 }
 
 // A RawEvent is an event of a RawSpan.
@@ -168,7 +174,7 @@ func (s *Store) Add(r *RawSpan) SpanRef {
 	s.flags = append(s.flags, r.Flags)
 
 	all := s.KeepAll || r.ParentID == NoSpanID || r.Kind == KindServer || r.Kind == KindConsumer
-	s.attrs = s.keep(s.attrs, r.Attrs, all)
+	s.attrs = s.keep(s.attrs, r.Attrs, r.Known, all)
 	s.attrOffset = append(s.attrOffset, uint32(len(s.attrs)))
 
 	if len(r.StatusMessage) > 0 {
@@ -182,7 +188,7 @@ func (s *Store) Add(r *RawSpan) SpanRef {
 		for i, e := range r.Events {
 			events[i] = Event{Time: e.Time, Name: s.Intern(e.Name)}
 			if len(e.Attrs) > 0 {
-				events[i].Attrs = s.keep(nil, e.Attrs, s.KeepAll)
+				events[i].Attrs = s.keep(nil, e.Attrs, nil, s.KeepAll)
 			}
 		}
 		s.events[ref] = events
@@ -200,11 +206,17 @@ func (s *Store) Add(r *RawSpan) SpanRef {
 // keep appends the attributes that are kept: all, or those on the analysis
 // list. Neighbouring spans tend to have the same keys in the same places, and
 // often the same values, and to compare is cheaper than to look up.
-func (s *Store) keep(to []Attr, raw []RawAttr, all bool) []Attr {
+func (s *Store) keep(to []Attr, raw []RawAttr, known []Attr, all bool) []Attr {
 	for len(s.last) < len(raw) {
 		s.last = append(s.last, Attr{})
 	}
 	for i := range raw {
+		if i < len(known) && known[i].Key != 0 {
+			if all || s.analysed(known[i].Key) {
+				to = append(to, known[i])
+			}
+			continue
+		}
 		last := &s.last[i]
 		if s.String(last.Key) != string(raw[i].Key) {
 			*last = Attr{Key: s.Intern(raw[i].Key)}
@@ -215,6 +227,9 @@ func (s *Store) keep(to []Attr, raw []RawAttr, all bool) []Attr {
 		v := &raw[i].Value
 		if v.Type != String || last.Value.Type() != String || s.Text(last.Value) != string(v.Bytes) {
 			last.Value = s.Value(*v)
+		}
+		if i < len(known) {
+			known[i] = *last
 		}
 		to = append(to, *last)
 	}

@@ -48,9 +48,7 @@ type analyzeFlags struct {
 	top               int
 	brief             bool
 	minEffect         string
-	memory            string
 	save, saveBase    string
-	split             string
 }
 
 func (f *analyzeFlags) add(c *cobra.Command) {

@@ -114,9 +114,9 @@ func TestTargets(t *testing.T) {
 }
 
 func TestLoadsHaveTheirTrueQuantiles(t *testing.T) {
-	// A million requests of each load over a window long enough to forget where it began.
-	for _, c := range append(loads(load{n: 1e6, sigma: 0.7}), special(load{n: 3e5, sigma: 0.7})...) {
-		if c.taus == 4 || c.taus == 8 {
+	// Many requests of each load over a window long enough to forget where it began.
+	for _, c := range append(loads(load{n: 3e5, sigma: 0.7}), special(load{n: 1e5, sigma: 0.7})...) {
+		if c.taus > 0 && c.taus < 32 {
 			continue
 		}
 		l := c.load

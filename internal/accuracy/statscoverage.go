@@ -15,11 +15,11 @@ How often the 95 % interval of Δp99 holds the true change, which is that of inf
 loads as in stats-null, 2,000 requests a side, the current side 20 % slower. Those with weights 1 and 20 independent of
 latency have 1,100 effective requests.
 
-Then the allocation of that change to two components, each with a share of the latency drawn by request, where all of
+Then the interval of p99 of one side, and the allocation of that change to two components, each with a share of the latency drawn by request, where all of
 the change is in the second: how often the interval of its entry holds the truth, and how often it is called the
 largest. It is never to be called so of the other.`,
 		version: stats.Version,
-		runs:    1000,
+		runs:    2000,
 		run:     statsCoverage,
 	})
 }
@@ -61,9 +61,27 @@ func statsCoverage(seed uint64, runs int) []cell {
 		{"φ 0.5, T = 32 τ", half.over(32), 32},
 		{"φ 0.9, T = 16 τ", slow.over(16), 16},
 	} {
+		cells = append(cells, oneSided(seed, runs, named))
 		cells = append(cells, allocated(seed, runs, named)...)
 	}
 	return cells
+}
+
+// oneSided measures the interval of p99 of one side.
+func oneSided(seed uint64, runs int, named named) cell {
+	c := cell{name: "p99 of one side, " + named.name, runs: runs}
+	truth := named.load.truth(0.99, unchanged)
+	g := generator(seed, c.name)
+	for range runs {
+		s, err := stats.NewSample(named.load.requests(g, unchanged))
+		if err != nil {
+			panic(err)
+		}
+		if !s.Interval(0.99, 0.95).Excludes(truth) {
+			c.hits++
+		}
+	}
+	return c
 }
 
 // allocated measures the entry that holds the whole change.

@@ -1,0 +1,151 @@
+package hypotheses
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/queuewait"
+	"github.com/tailscope/tailscope/summary"
+)
+
+var contention = Cause{
+	Doc: Doc{
+		Kind:     "contention",
+		Title:    "work that slows its neighbours",
+		Claim:    "An operation takes longer only while others run beside it in the same process: they share a CPU, a lock or another thing of which there is one.",
+		Supports: "Its own time rises with the number of peers inside, and alone it is as fast as before; or calls of one process follow each other one at a time.",
+		Refutes:  "It is slower alone as well (service-time).",
+		Mimics:   "service-time is longer at every load; server-queue and client-wait show before the span; load brings more peers without the own time rising at the same number.",
+		Emit:     "CPU throttling of the container, lock wait times, run-queue latency.",
+	},
+	find: func(a *Asking) []Finding {
+		var out []Finding
+		for _, slot := range a.nodes() {
+			if f, ok := a.crowded(slot); ok {
+				out = append(out, f)
+			}
+		}
+		for _, b := range a.queues() {
+			if a.isLock(b) {
+				out = append(out, a.lockFinding(b))
+			}
+		}
+		return out
+	},
+}
+
+const (
+	// crowdShare is the part of the rise among peers that must be missing alone;
+	// crowdRose by how much the time among peers must exceed that alone, and what
+	// it was.
+	crowdShare = 0.5
+	crowdRose  = 1.15
+	minCrowd   = 40
+)
+
+// A crowd is the own time of a node's calls by how many peers they had.
+type crowd struct {
+	alone, among *part
+	few, many    int // peers: at most few is alone, at least many is among others
+}
+
+// crowds splits both sides at the same numbers of peers: the quartiles of the
+// current side.
+func (a *Asking) crowds(slot graph.SlotID) (was, is crowd, ok bool) {
+	var peers []int
+	for _, c := range a.ownCalls(summary.Current) {
+		if c.slot == slot {
+			peers = append(peers, c.peers)
+		}
+	}
+	if len(peers) < 4*minCrowd {
+		return was, is, false
+	}
+	slices.Sort(peers)
+	few, many := peers[len(peers)/4], peers[len(peers)*3/4]
+	if many <= few {
+		return was, is, false
+	}
+	split := func(side int) crowd {
+		c := crowd{&part{}, &part{}, few, many}
+		for _, o := range a.ownCalls(side) {
+			if o.slot != slot {
+				continue
+			}
+			switch {
+			case o.peers <= few:
+				c.alone.ns, c.alone.w = append(c.alone.ns, max(o.ns, 0)), append(c.alone.w, 1)
+			case o.peers >= many:
+				c.among.ns, c.among.w = append(c.among.ns, max(o.ns, 0)), append(c.among.w, 1)
+			}
+		}
+		return c
+	}
+	was, is = split(summary.Baseline), split(summary.Current)
+	return was, is, len(was.alone.ns) >= minCrowd && len(is.alone.ns) >= minCrowd && len(is.among.ns) >= minCrowd
+}
+
+// crowded finds nodes whose own time rose among peers and not alone.
+func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
+	was, is, ok := a.crowds(slot)
+	if !ok {
+		return Finding{}, false
+	}
+	among0 := was.among
+	if len(among0.ns) < minCrowd { // there were never so many
+		among0 = was.alone
+	}
+	among := is.among.mean() - among0.mean()
+	spread := (is.among.mean() - is.alone.mean()) - (among0.mean() - was.alone.mean())
+	if is.among.mean() < crowdRose*is.alone.mean() || among < minExplains/2 || among < (crowdRose-1)*among0.mean() || spread < crowdShare*among {
+		return Finding{}, false
+	}
+	f, ok := a.serviceFinding(slot)
+	if !ok {
+		return Finding{}, false
+	}
+	f.Kind = "contention"
+	_, _, op := a.names(slot)
+	f.Claim = fmt.Sprintf("%s of %s takes longer the more others run beside it", op, f.Service)
+	f.Evidence = []Evidence{
+		numbers("spans", len(is.among.ns), "ms", among0.mean()/1e6, is.among.mean()/1e6, fmt.Sprintf("mean own time with %d or more peers in the process", is.many)),
+		numbers("spans", len(is.alone.ns), "ms", was.alone.mean()/1e6, is.alone.mean()/1e6, fmt.Sprintf("the same with at most %d", is.few)),
+	}
+	f.Check = Check{
+		Question: fmt.Sprintf("is %s as fast as before when it is alone?", op),
+		Rival:    "service-time: it is slower at every load",
+		IfThis:   "yes, and slower the more others are inside",
+		IfRival:  "no",
+		Ran:      true,
+		Outcome:  fmt.Sprintf("alone %s → %s, among %d or more %s → %s", msText(was.alone.mean()), msText(is.alone.mean()), is.many, msText(among0.mean()), msText(is.among.mean())),
+	}
+	return f, true
+}
+
+// isLock reports whether a queue before calls looks like a lock: one at a time
+// in each process, and nothing that says it is a pool.
+func (a *Asking) isLock(b *queue) bool {
+	s := b.v.Sides[summary.Current]
+	return b.v.Owner == queuewait.ClientWait && b.v.Key.Site == queuewait.Lead && s.Limit == 1 && !s.FromPool && b.v.Resource == ""
+}
+
+func (a *Asking) lockFinding(b *queue) Finding {
+	f := a.waitFinding(b, "contention")
+	parent := a.slot(b.slot()).Parent
+	if parent != graph.NoSlot {
+		caller, _, op := a.names(parent)
+		s := a.slot(parent)
+		f.Service, f.Operation = a.Reading.Dict.String(s.Shown().Service), op
+		if s.Callee.Service == 0 {
+			f.Service = caller
+		}
+	}
+	f.Peer = ""
+	f.Claim = fmt.Sprintf("calls of %s in one process of %s run one at a time: a lock, or a pool of one", a.operation(b), f.Service)
+	f.Check.Question = "does one process ever have two of these calls in flight, and is there a pool that says it is full?"
+	f.Check.Rival = "client-wait: a connection pool of one"
+	f.Check.IfThis, f.Check.IfRival = "never two, and every pool has idle places", "the pool's max is 1"
+	f.Factor = a.waitBack(b, 1-b.mix)
+	return f
+}

@@ -1,0 +1,312 @@
+package hypotheses
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/queuewait"
+	"github.com/tailscope/tailscope/stats"
+	"github.com/tailscope/tailscope/summary"
+	"github.com/tailscope/tailscope/trace"
+)
+
+var instance = Cause{
+	Doc: Doc{
+		Kind:     "instance",
+		Title:    "one instance, not the service",
+		Claim:    "One instance does its work slower than its peers, more than it always did; or it gets more of the calls than it did, and they queue there.",
+		Supports: "Its own time over its peers' rose while the peers' stood; or its share of the calls rose and the wait before its spans with it.",
+		Refutes:  "The peers became slower as well, or it was always so.",
+		Mimics:   "service-time slows all instances; an instance near saturation looks slow by its queue alone; load and server-queue show on all.",
+		Emit:     "service.instance.id or the pod's name on every resource.",
+	},
+	find: func(a *Asking) []Finding { return append(a.slowInstances(), a.placed()...) },
+}
+
+const (
+	// instanceRatio is by how much an instance's time over its peers' must exceed
+	// what it was, and peersStood how much the peers may have risen, of its rise.
+	instanceRatio = 1.3
+	peersStood    = 0.3
+	minInstance   = 20
+)
+
+// An instanceKey is an instance of a service, by names: its codes differ between
+// sets where a version or host changed.
+type instanceKey struct{ service, instance trace.StringID }
+
+func (a *Asking) instanceOf(p graph.ProcID) instanceKey {
+	pr := a.Reading.Dict.ProcAt(p)
+	return instanceKey{pr.Service, pr.Instance}
+}
+
+// slowInstances finds the instances whose own work became slower than their
+// peers'.
+func (a *Asking) slowInstances() []Finding {
+	type cell struct{ sum, n float64 }
+	type table map[instanceKey]map[graph.SlotID]*cell
+	read := func(side int) table {
+		t := table{}
+		for _, c := range a.ownCalls(side) {
+			k := a.instanceOf(c.proc)
+			if k.instance == 0 {
+				continue
+			}
+			if t[k] == nil {
+				t[k] = map[graph.SlotID]*cell{}
+			}
+			if t[k][c.slot] == nil {
+				t[k][c.slot] = &cell{}
+			}
+			t[k][c.slot].sum += float64(c.ns)
+			t[k][c.slot].n++
+		}
+		return t
+	}
+	tables := [2]table{read(summary.Baseline), read(summary.Current)}
+	// of is an instance's mean own time per call and its peers', each operation
+	// weighed by the instance's calls.
+	of := func(side int, k instanceKey) (own, peers, n float64) {
+		for slot, c := range tables[side][k] {
+			var sum, m float64
+			for o, slots := range tables[side] {
+				if o.service == k.service && o.instance != k.instance && slots[slot] != nil {
+					sum += slots[slot].sum
+					m += slots[slot].n
+				}
+			}
+			if m < minInstance {
+				continue
+			}
+			own += c.sum
+			peers += sum / m * c.n
+			n += c.n
+		}
+		return own / n, peers / n, n
+	}
+	keys := make([]instanceKey, 0, len(tables[1]))
+	for k := range tables[summary.Current] {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(x, y instanceKey) int {
+		return cmp.Or(cmp.Compare(x.service, y.service), cmp.Compare(x.instance, y.instance))
+	})
+	var out []Finding
+	for _, k := range keys {
+		own1, peers1, n1 := of(summary.Current, k)
+		own0, peers0, n0 := of(summary.Baseline, k)
+		if n1 < minInstance || n0 < minInstance || peers0 <= 0 || peers1 <= 0 || own0 <= 0 {
+			continue
+		}
+		if own1/peers1 < instanceRatio*own0/peers0 || own1 <= own0 || peers1-peers0 > peersStood*(own1-own0) {
+			continue
+		}
+		out = append(out, a.instanceFinding(k, own0, own1, peers0, peers1, int(n1)))
+	}
+	return out
+}
+
+func (a *Asking) instanceFinding(k instanceKey, own0, own1, peers0, peers1 float64, n int) Finding {
+	d := a.Reading.Dict
+	service, name := d.String(k.service), d.String(k.instance)
+	f := Finding{Kind: "instance", Service: service, Instance: name}
+	f.Claim = fmt.Sprintf("instance %s of %s does its own work slower than its peers do", name, service)
+	f.Evidence = append(f.Evidence,
+		numbers("spans", n, "ms", own0/1e6, own1/1e6, "mean own time of a call on the instance"),
+		numbers("spans", n, "ms", peers0/1e6, peers1/1e6, "the same calls on its peers"),
+	)
+	f.Check = Check{
+		Question: "is the instance slower than its peers at the same calls, more than it was, while the peers stand?",
+		Rival:    "service-time: all instances are slower",
+		IfThis:   "its ratio to the peers rose and theirs stood",
+		IfRival:  "all rose together",
+		Ran:      true,
+		Outcome:  fmt.Sprintf("%.2f times its peers where it was %.2f; the peers went from %s to %s", own1/peers1, own0/peers0, msText(peers0), msText(peers1)),
+	}
+	on := func(q *summary.Request, call int32) bool {
+		w := &q.Calls[call].Work
+		return w.Seen() && a.instanceOf(w.Proc) == k
+	}
+	// Its parts go back to its own baseline's, by rank.
+	was, is := a.partsOn(summary.Baseline, on), a.partsOn(summary.Current, on)
+	maps := map[PartKey]stats.RankMap{}
+	for key, p := range is {
+		maps[key] = rankMap(p, was[key])
+	}
+	own := func(j int, p *graph.Plan, values []int64) {
+		q := a.request(j)
+		for i := range p.Steps {
+			s := &p.Steps[i]
+			if call, ok := a.ownerOf(q, s); ok && on(q, call) {
+				if m, ok := maps[a.key(q, s)]; ok {
+					values[i] += m.At(max(s.NS, 0), a.tie(j, i)) - max(s.NS, 0)
+				}
+			}
+		}
+	}
+	factors := []Factor{own}
+	for _, b := range a.queues() {
+		if d.String(b.v.Key.Target) == service && b.hold > 0.02 {
+			factors = append(factors, a.waitBack(b, b.hold))
+			f.Evidence = append(f.Evidence, says("spans", b.calls, "longer holds explain %.0f %% of the wait before %s", 100*b.hold, a.operation(b)))
+		}
+	}
+	f.Factor = func(j int, p *graph.Plan, values []int64) {
+		for _, g := range factors {
+			g(j, p, values)
+		}
+	}
+	return f
+}
+
+// ownerOf is the call whose own time a step is; not ok of what is between calls,
+// an attempt's, or a queue's.
+func (a *Asking) ownerOf(q *summary.Request, s *graph.Step) (int32, bool) {
+	c := &q.Calls[s.Call()]
+	if s.Leave {
+		return s.Call(), s.Client() == !c.Work.Seen()
+	}
+	if s.Call() == 0 || s.Client() != c.Client.Seen() {
+		return 0, false
+	}
+	p := &q.Calls[c.Parent]
+	if p.Paired() && c.Flags&graph.OnClient != 0 || c.Flags&(graph.Retry|graph.Hedge) != 0 || c.Client.Seen() && q.Set.Calibration.Owners.Of(c, queuewait.Lead).Claimed() {
+		return 0, false
+	}
+	return c.Parent, true
+}
+
+// partsOn is the own parts of the calls that on holds of, on one side.
+func (a *Asking) partsOn(side int, on func(*summary.Request, int32) bool) map[PartKey]*part {
+	out := map[PartKey]*part{}
+	s := a.Sides[side]
+	w := graph.Walker{Dict: a.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
+	for j, q := range s.Counted {
+		var plan *graph.Plan
+		if side == summary.Current {
+			plan = a.plans[j]
+		} else {
+			plan = w.Plan(q.Record, nil)
+		}
+		for i := range plan.Steps {
+			st := &plan.Steps[i]
+			if call, ok := a.ownerOf(q, st); ok && on(q, call) {
+				k := a.key(q, st)
+				if out[k] == nil {
+					out[k] = &part{}
+				}
+				out[k].ns = append(out[k].ns, max(st.NS, 0))
+				out[k].w = append(out[k].w, float64(q.Weight)/graph.OneRequest)
+			}
+		}
+	}
+	return out
+}
+
+const (
+	placedShare = 1.3 // by how much an instance's share of the calls must have risen
+	placedWait  = 3   // and how much longer than at its peers calls wait there
+)
+
+// placed finds instances that get more of the calls than they did, and where
+// those queue.
+func (a *Asking) placed() []Finding {
+	var out []Finding
+	for _, b := range a.queues() {
+		if b.v.Owner != queuewait.ServerQueue && b.v.Owner != queuewait.NoOwner {
+			continue
+		}
+		calls, waits := [2]map[instanceKey]float64{{}, {}}, map[instanceKey]float64{}
+		var total [2]float64
+		for side, s := range a.Sides {
+			l := summary.NewLedger(s.Set.Calibration)
+			for _, q := range s.Counted {
+				walked := false
+				for i := range q.Calls {
+					c := &q.Calls[i]
+					if !c.Paired() || q.Set.Calibration.Owners.Of(c, queuewait.Between) != b.v {
+						continue
+					}
+					if !walked {
+						l.Walker.Walk(q.Record)
+						walked = true
+					}
+					k := a.instanceOf(c.Work.Proc)
+					calls[side][k]++
+					total[side]++
+					if side == summary.Current {
+						if w, _, ok := l.Gap(q.Record, int32(i)); ok {
+							waits[k] += float64(w)
+						}
+					}
+				}
+			}
+		}
+		if len(calls[summary.Current]) < 2 || total[0] < minInstance || total[1] < minInstance {
+			continue
+		}
+		for _, k := range sortedInstances(calls[summary.Current]) {
+			share1, share0 := calls[1][k]/total[1], calls[0][k]/total[0]
+			here := waits[k] / calls[1][k]
+			var elsewhere, n float64
+			for o, w := range waits {
+				if o != k {
+					elsewhere += w
+					n += calls[1][o]
+				}
+			}
+			if k.instance == 0 || share0 == 0 || share1 < placedShare*share0 || here < placedWait*elsewhere/max(n, 1) || here < minExplains {
+				continue
+			}
+			out = append(out, a.placedFinding(b, k, share0, share1, here, elsewhere/max(n, 1)))
+		}
+	}
+	return out
+}
+
+func sortedInstances(m map[instanceKey]float64) []instanceKey {
+	keys := make([]instanceKey, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(x, y instanceKey) int {
+		return cmp.Or(cmp.Compare(x.service, y.service), cmp.Compare(x.instance, y.instance))
+	})
+	return keys
+}
+
+func (a *Asking) placedFinding(b *queue, k instanceKey, share0, share1, here, elsewhere float64) Finding {
+	d := a.Reading.Dict
+	service, name := d.String(k.service), d.String(k.instance)
+	f := Finding{Kind: "instance", Service: service, Instance: name}
+	f.Claim = fmt.Sprintf("instance %s of %s gets %.0f %% of the calls of %s where it got %.0f %%, and they queue there", name, service, 100*share1, a.operation(b), 100*share0)
+	f.Evidence = append(f.Evidence,
+		numbers("spans", b.calls, "share", share0, share1, "of the calls go to the instance"),
+		numbers("spans", b.calls, "ms", math.NaN(), here/1e6, "mean wait before its spans"),
+		numbers("spans", b.calls, "ms", math.NaN(), elsewhere/1e6, "mean wait before its peers'"),
+	)
+	f.Check = Check{
+		Question: "do the calls wait only where too many of them go?",
+		Rival:    "server-queue: the service as a whole has too few places",
+		IfThis:   "the peers have room: calls there do not wait",
+		IfRival:  "calls wait at all instances",
+		Ran:      true,
+		Outcome:  fmt.Sprintf("%s at the instance, %s at its peers", msText(here), msText(elsewhere)),
+	}
+	back := a.waitBack(b, 1)
+	f.Factor = func(j int, p *graph.Plan, values []int64) {
+		q := a.request(j)
+		before := slices.Clone(values)
+		back(j, p, values)
+		for i := range p.Steps {
+			w := &q.Calls[p.Steps[i].Call()].Work
+			if values[i] != before[i] && (!w.Seen() || a.instanceOf(w.Proc) != k) {
+				values[i] = before[i]
+			}
+		}
+	}
+	return f
+}

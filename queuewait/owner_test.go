@@ -1,0 +1,178 @@
+package queuewait
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/metric"
+	"github.com/tailscope/tailscope/trace"
+	"github.com/tailscope/tailscope/trace/tracetest"
+)
+
+const msNS = 1_000_000
+
+// A shop is 700 calls in 14 s from two caller instances to one callee, each held
+// 30 ms, behind a limit of the caller's (a pool of each instance) or of the
+// callee's (an executor for all). Times are drawn by a queue run by hand here.
+func shop(t *testing.T, pool, executor int) *Data {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(3, 4))
+	type call struct {
+		caller int
+		at     int64
+	}
+	var calls []call
+	at := int64(0)
+	for range 700 {
+		at += int64(rng.ExpFloat64() * 20 * msNS)
+		calls = append(calls, call{caller: rng.IntN(2), at: at})
+	}
+	free := [2][]int64{make([]int64, pool), make([]int64, pool)}
+	server := make([]int64, executor)
+	earliest := func(list []int64) int {
+		best := 0
+		for i := range list {
+			if list[i] < list[best] {
+				best = i
+			}
+		}
+		return best
+	}
+	s := trace.NewStore(trace.NewTables())
+	for i := range calls {
+		c := &calls[i]
+		p := earliest(free[c.caller])
+		sent := max(c.at, free[c.caller][p])
+		e := earliest(server)
+		begun := max(sent+200_000, server[e])
+		ended := begun + 20*msNS + rng.Int64N(20*msNS)
+		done := ended + 200_000
+		server[e], free[c.caller][p] = ended, done
+		add(t, s, i+1, c.at, c.caller, begun, ended, done)
+	}
+	return data(s)
+}
+
+func add(t *testing.T, s *trace.Store, n int, at int64, caller int, begun, ended, done int64) {
+	t.Helper()
+	host := fmt.Sprintf("f%d", caller)
+	text := fmt.Sprintf("front GET %d..%dns server host=%s\n  front quote %d..%dns client host=%s\n    back quote %d..%dns server host=b\n", at, done+msNS, host, at, done, host, begun, ended)
+	if err := tracetest.Add(s, text, n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func data(s *trace.Store) *Data {
+	d := &Data{Dict: graph.NewDict()}
+	fold := graph.NewFold()
+	f := &graph.Folder{Fold: fold, Dict: d.Dict}
+	b := graph.NewBuilder(d.Dict, s, func(*trace.Store, trace.SpanRef, bool) graph.Judgement {
+		return graph.Judgement{Weight: graph.OneRequest}
+	})
+	var tree graph.Tree
+	graph.Group(s, func(id trace.TraceID, refs []trace.SpanRef) {
+		tree.Build(s, id, refs)
+		b.Records(&tree, func(r *graph.Record, _ []graph.Refs) {
+			d.Records = append(d.Records, r)
+			f.Add(r)
+		})
+	})
+	d.Verdicts = graph.NewVerdicts(d.Dict, fold, graph.SolveClocks(fold))
+	return d
+}
+
+func floorsOf(d *Data) *Floors {
+	f := NewFold()
+	for _, r := range d.Records {
+		f.Add(r)
+	}
+	return NewFloors(f)
+}
+
+// verdict is that on the edge between client and server span.
+func verdict(t *testing.T, d *Data) *Verdict {
+	t.Helper()
+	for _, v := range NewOwners([2]*Data{nil, d}, floorsOf(d)).All() {
+		if v.Key.Site == Between {
+			return v
+		}
+	}
+	t.Fatal("no edge")
+	return nil
+}
+
+func TestAPoolOfTheCallerIsClientWait(t *testing.T) {
+	v := verdict(t, shop(t, 1, 50))
+	if v.Owner != ClientWait {
+		t.Errorf("owner %s: %+v", v.Owner, v.Tests)
+	}
+	if v.Sides[1].Limit != 1 {
+		t.Errorf("a limit of %d, want 1", v.Sides[1].Limit)
+	}
+}
+
+func TestAnExecutorOfTheCalleeIsServerQueue(t *testing.T) {
+	v := verdict(t, shop(t, 50, 2))
+	if v.Owner != ServerQueue {
+		t.Errorf("owner %s: %+v", v.Owner, v.Tests)
+	}
+	if v.Sides[1].Limit != 2 {
+		t.Errorf("a limit of %d, want 2", v.Sides[1].Limit)
+	}
+}
+
+// The look-alike: gaps that vary without a queue. Nobody owns them.
+func TestNoQueueHasNoOwner(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	s := trace.NewStore(trace.NewTables())
+	at := int64(0)
+	for i := range 600 {
+		at += int64(rng.ExpFloat64() * 25 * msNS)
+		begun := at + 200_000 + int64(rng.ExpFloat64()*8*msNS)
+		ended := begun + 10*msNS
+		add(t, s, i+1, at, rng.IntN(2), begun, ended, ended+200_000)
+	}
+	if v := verdict(t, data(s)); v.Owner != NoOwner {
+		t.Errorf("owner %s: %+v", v.Owner, v.Tests)
+	}
+}
+
+// A gap before a client span is the caller's own time unless a pool's metrics
+// say as much: 20 requests with a lead of 420 ms, and a pool whose waits are
+// 410 ms, or 0.2 ms.
+func TestPoolMetricsDecideALead(t *testing.T) {
+	s := trace.NewStore(trace.NewTables())
+	for i := range 20 {
+		lead := 420
+		if i == 0 {
+			lead = 10
+		}
+		text := fmt.Sprintf("shop report %d..%dms server\n  shop SELECT %d..%dms client db.system=pg\n", 1000*i, 1000*i+lead+80, 1000*i+lead, 1000*i+lead+60)
+		if err := tracetest.Add(s, text, i+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		waitMS float64
+		want   Owner
+	}{{390, ClientWait}, {0.2, Own}} {
+		d := data(s)
+		p := metric.PoolView{Service: "shop", Kind: metric.ConnectionPool, Name: "main"}
+		p.Wait.Count, p.Wait.MeanMS = 20, c.waitMS
+		d.Pools = []metric.PoolView{p}
+		found := false
+		for _, v := range NewOwners([2]*Data{nil, d}, floorsOf(d)).All() {
+			if v.Key.Site == Lead {
+				found = true
+				if v.Owner != c.want {
+					t.Errorf("waits of %g ms: owner %s, want %s: %+v", c.waitMS, v.Owner, c.want, v.Tests)
+				}
+			}
+		}
+		if !found {
+			t.Error("no lead")
+		}
+	}
+}
