@@ -111,8 +111,14 @@ func (s *Sweep) At(p Policy, w int64) Ambiguity {
 	return p.of(s.survival.At(w))
 }
 
-// Interval is the 95 % interval of the ambiguous share at w.
-func (s *Sweep) Interval(w int64) stats.Interval { return s.survival.Interval(w, 0.95) }
+// Interval is the 95 % interval of the ambiguous share at w. Where no call was
+// longer, its upper end is the share that n calls would all miss with 2.5 %.
+func (s *Sweep) Interval(w int64) stats.Interval {
+	if s.Calls > 0 && s.Censored == 0 && s.survival.At(w) == 0 {
+		return stats.Interval{Lo: 0, Hi: 1 - math.Pow(0.025, 1/s.Calls)}
+	}
+	return s.survival.Interval(w, 0.95)
+}
 
 // Known is the longest finish that was seen to its end.
 func (s *Sweep) Known() int64 { return s.known }
