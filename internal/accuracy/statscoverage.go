@@ -15,11 +15,11 @@ How often the 95 % interval of Δp99 holds the true change, which is that of inf
 loads as in stats-null, 2,000 requests a side, the current side 20 % slower. Those with weights 1 and 20 independent of
 latency have 1,100 effective requests.
 
-Then the interval of p99 of one side, and the allocation of that change to two components, each with a share of the latency drawn by request, where all of
-the change is in the second: how often the interval of its entry holds the truth, and how often it is called the
-largest. It is never to be called so of the other.`,
+Then the interval of p99 of one side; and the allocation of that change to two components, each with a share of the
+latency drawn by request, where all of the change is in the second: how often the interval of its entry holds the
+truth, and how often it, or wrongly the other one, is called the largest.`,
 		version: stats.Version,
-		runs:    2000,
+		runs:    1000,
 		run:     statsCoverage,
 	})
 }
