@@ -94,9 +94,6 @@ func (a *App) Loaded(req int, e *Endpoints, err error) {
 	default:
 		a.stack = nil
 		a.push(e)
-		for _, w := range e.report.Warnings {
-			a.status = name(w)
-		}
 	}
 }
 
@@ -310,7 +307,8 @@ func (a *App) move(k pressed, f *frame) bool {
 
 func (a *App) open(f *frame) {
 	if f.rows(a.sizeOf(f.screen)) == 0 {
-		a.status = "enter: there is nothing to open"
+		_, why := f.opens(0)
+		a.status = "enter: " + why
 		return
 	}
 	f.settle(a.sizeOf(f.screen))

@@ -119,11 +119,7 @@ func (w *waterfall) row(p *pen, z size, i int) string {
 	default:
 		lead += "− "
 	}
-	op := s.Name
-	if op == "" {
-		op = s.Operation
-	}
-	what := strings.TrimSpace(name(s.Service) + " " + name(op))
+	what := strings.TrimSpace(name(s.Service) + " " + name(told(s)))
 	if w.folded[k] {
 		what += fmt.Sprintf(" (+%s)", count(int64(w.size[k]-1)))
 	}
@@ -145,6 +141,15 @@ func (w *waterfall) row(p *pen, z size, i int) string {
 		line += " " + d
 	}
 	return line
+}
+
+// told is the name of a span as recorded, or its operation where that says the same and more: "GET" of a client is
+// "GET /v1/scores/{id}".
+func told(s *report.Span) string {
+	if strings.HasPrefix(s.Operation, s.Name) {
+		return s.Operation
+	}
+	return s.Name
 }
 
 // tones are how stretches of time are painted; their signs tell them apart without.
@@ -320,12 +325,8 @@ func (w *waterfall) export() (string, func(io.Writer) error) {
 // newSpan is the screen of one span: what was recorded of it, and what its time was spent on.
 func newSpan(w *waterfall, k int32) screen {
 	s := w.span(k)
-	op := s.Name
-	if op == "" {
-		op = s.Operation
-	}
 	d := &document{name: "span", file: slug("span", s.SpanID)}
-	d.title = []string{strings.TrimSpace(name(s.Service) + " " + name(op))}
+	d.title = []string{strings.TrimSpace(name(s.Service) + " " + name(told(s)))}
 	d.cmd = w.command
 	t := page.Table{Columns: []page.Column{{}, {Wrap: true}}}
 	row := func(label, value string) {
@@ -351,7 +352,7 @@ func newSpan(w *waterfall, k int32) screen {
 	}
 	row("on the path", nanos(w.pathNS[k]))
 	if w.size[k] > 1 {
-		row("below it", count(int64(w.size[k]-1))+" spans")
+		row("below it", plural(int(w.size[k]-1), "span"))
 	}
 	d.blocks(t)
 	path := page.Table{Columns: []page.Column{{Head: "from", Right: true}, {Head: "for", Right: true}, {Head: "kind"}, {Head: "because", Wrap: true}}}
