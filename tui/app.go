@@ -64,6 +64,14 @@ func (a *App) Resize(width, height int) {
 	}
 }
 
+// Err is why the report could not be read, for who started the program.
+func (a *App) Err() error {
+	if l, ok := a.front().screen.(*loading); ok && len(a.stack) == 1 {
+		return l.err
+	}
+	return nil
+}
+
 // Progress tells how far a loading is.
 func (a *App) Progress(req int, done, total int64) {
 	if l, ok := a.front().screen.(*loading); ok && l.req == req {

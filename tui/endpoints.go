@@ -145,7 +145,7 @@ func (s *Endpoints) columns(width int) (cols []column, nameCells int) {
 			column{"p50 now", 9, 150, true, plain(func(x *endpointRow) string { return ms(x.e.P50.CurrentMs) })},
 			column{q + " before", 10, 64, true, plain(func(x *endpointRow) string { return ms(x.target.BaselineMs) })},
 			column{q + " now", 9, 64, true, plain(func(x *endpointRow) string { return ms(x.target.CurrentMs) })},
-			column{"change", 9, 0, true, change},
+			column{"change", 11, 0, true, change},
 			column{"95 %", 16, 110, true, plain(func(x *endpointRow) string { return interval(x.target.CIMs) })},
 		)
 	} else {

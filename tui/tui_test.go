@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,9 +18,13 @@ import (
 	"github.com/tailscope/tailscope/report/reporttest"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata")
+// update reports whether to rewrite testdata: the flag -update, which teatest defines.
+func update() bool { return flag.Lookup("update").Value.String() == "true" }
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// teatest waits for a signal in a goroutine that it never ends.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/charmbracelet/x/exp/teatest.NewTestModel.func2"))
+}
 
 // source is a report and its request without any files.
 func source(r *report.Report, t *report.Trace) *Source {
@@ -128,11 +133,12 @@ var views = []view{
 	{"queue", reporttest.Mercury, reporttest.Trace, open("GET /v2/home", "mean")},
 	{"late", reporttest.Mercury, reporttest.Trace, open("GET /v2/home", "left by their caller")},
 	{"calls", reporttest.Mercury, reporttest.Trace, open("GET /v2/home", "the calls of a request")},
-	{"trace", reporttest.Mercury, reporttest.Trace, then(open("GET /v2/home", " ms · "), "]", "]")},
-	{"trace-folded", reporttest.Mercury, reporttest.Trace, then(open("GET /v2/home"), append(toTrace, "down", "down", "o", "+", "+", ">")...)},
-	{"trace-deep", reporttest.Mercury, func() *report.Trace { return reporttest.DeepTrace(100) }, then(open("GET /v2/home"), append(toTrace, "end")...)},
-	{"span", reporttest.Mercury, reporttest.Trace, then(open("GET /v2/home"), append(toTrace, "]", "]", "enter")...)},
+	{"trace", reporttest.Mercury, reporttest.Trace, then(open("GET /v2/home"), slices.Concat(toTrace, []string{"]", "]"})...)},
+	{"trace-folded", reporttest.Mercury, reporttest.Trace, then(open("GET /v2/home"), slices.Concat(toTrace, []string{"down", "down", "o", "+", "+", ">"})...)},
+	{"trace-deep", reporttest.Mercury, func() *report.Trace { return reporttest.DeepTrace(100) }, then(open("GET /v2/home"), slices.Concat(toTrace, []string{"end"})...)},
+	{"span", reporttest.Mercury, reporttest.Trace, then(open("GET /v2/home"), slices.Concat(toTrace, []string{"]", "]", "enter"})...)},
 	{"compare", reporttest.Mercury, reporttest.Trace, compareTwo},
+	{"copied", reporttest.Mercury, reporttest.Trace, then(open("GET /v2/home"), "y")},
 	{"help", reporttest.Mercury, reporttest.Trace, press("?")},
 	{"hostile", reporttest.Hostile, reporttest.HostileTrace, press("enter")},
 	{"hostile-trace", reporttest.Mercury, reporttest.HostileTrace, then(open("GET /v2/home"), toTrace...)},
@@ -197,7 +203,7 @@ func golden(t *testing.T, name, got string) {
 		b.WriteString(strings.TrimRight(l, " ") + "\n")
 	}
 	path := filepath.Join("testdata", name)
-	if *update {
+	if update() {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
