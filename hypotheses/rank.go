@@ -14,7 +14,7 @@ type Ranking struct {
 	Findings []Finding
 
 	// Unexplained is what is left of the target quantile's change with all
-	// findings put back together; NaN without any.
+	// findings put back together; NaN where nothing was asked.
 	Unexplained float64
 
 	// Inexact is the share of requests in which something had to be cut to fit,
@@ -99,9 +99,7 @@ func Rank(c *Comparison) *Ranking {
 	}
 	// What was measured differently is asked about before anything else.
 	r.Findings = append(c.measurements(), found...)
-	if len(found) > 0 {
-		r.Unexplained = sign*change - a.together(found, sign)
-	}
+	r.Unexplained = sign*change - a.together(found, sign)
 	return r
 }
 
@@ -208,7 +206,7 @@ func strength(c *Comparison, f *Finding, change float64) Strength {
 	share := f.Explains / math.Abs(change)
 	decided := f.Check.Ran && !f.Check.Against && len(f.Warnings) == 0
 	switch {
-	case f.Lo <= 0:
+	case f.Lo <= 0 || f.Doubtful:
 		return Weak
 	case share >= 0.5 && decided:
 		return Strong

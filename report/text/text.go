@@ -54,6 +54,9 @@ func Write(w io.Writer, r *report.Report, o Options) error {
 	return draw(w, page.Report(r, page.Options{Top: o.Top, Brief: o.Brief}), o)
 }
 
+// WriteGraph draws the structures of a report's endpoints.
+func WriteGraph(w io.Writer, r *report.Report, o Options) error { return draw(w, page.Graph(r), o) }
+
 // WriteTrace draws one request.
 func WriteTrace(w io.Writer, t *report.Trace, o Options) error {
 	return draw(w, page.Trace(t, page.TraceOptions{Rows: o.Rows}), o)
