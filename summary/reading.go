@@ -52,7 +52,7 @@ func (r *Reading) Resolve(rec *graph.Record) { r.resolution.Record(rec) }
 
 // resolve finds the slots of calls whose server half was lost, of both sides
 // together: what one side lost the other may know.
-func resolve(dict *graph.Dict, m *graph.Remap, sets [2]*Set) *graph.Resolution {
+func resolve(dict *graph.Dict, sets [2]*Set) *graph.Resolution {
 	calls := make([]int64, dict.Slots())
 	for _, set := range sets {
 		if set == nil {
@@ -60,7 +60,7 @@ func resolve(dict *graph.Dict, m *graph.Remap, sets [2]*Set) *graph.Resolution {
 		}
 		for _, rec := range set.Records {
 			for i := range rec.Calls {
-				calls[m.Slots[rec.Calls[i].Slot]]++
+				calls[rec.Calls[i].Slot]++
 			}
 		}
 	}
@@ -129,21 +129,24 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	}
 	dict, m := all.Dict.Canonical(used)
 	r.Dict = dict
-	resolution := resolve(dict, m, r.Sets)
-	slots := resolution.Remap(dict)
-	r.resolution = resolution
+	for _, set := range r.Sets {
+		if set != nil {
+			set.remap(m)
+		}
+	}
+	r.resolution = resolve(dict, r.Sets)
+	slots := r.resolution.Remap(dict)
 	for _, set := range r.Sets {
 		if set == nil {
 			continue
 		}
-		set.remap(m)
 		for _, rec := range set.Records {
-			resolution.Record(rec)
+			r.resolution.Record(rec)
 		}
-		set.Graph = resolution.Fold(set.Graph, slots)
-		resolved := queuewait.NewFold()
-		resolved.Merge(set.Queues, slots)
-		set.Queues = resolved
+		set.Graph = r.resolution.Fold(set.Graph, slots)
+		queues := queuewait.NewFold()
+		queues.Merge(set.Queues, slots)
+		set.Queues = queues
 	}
 	r.rename()
 	clocks := graph.NewFold()
