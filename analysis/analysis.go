@@ -35,6 +35,10 @@ func Analyze(l *Loaded, o *Options) (*report.Report, error) {
 		},
 	}
 	a.ingest(rep, l)
+	if l.Cut != "" {
+		rep.Warnings = append(rep.Warnings, l.Cut)
+		rep.LeftOut = append(rep.LeftOut, l.LeftOut...)
+	}
 	a.metrics(rep)
 	if err := a.endpoints(rep); err != nil {
 		return nil, err
@@ -70,7 +74,9 @@ func (a *analyzer) ingest(rep *report.Report, l *Loaded) {
 		in.Orphans += c.Orphans
 		in.IncompleteTraces += c.IncompleteTraces
 		_, points := set.Metrics.Points()
-		in.MetricPoints += points
+		if l.Cut == "" || side == summary.Current { // both parts have all metrics
+			in.MetricPoints += points
+		}
 		resolved := int64(0)
 		for _, r := range set.Records {
 			resolved += int64(len(r.Dwells))
@@ -181,6 +187,8 @@ func (a *analyzer) endpoints(rep *report.Report) error {
 	}
 	if a.reading.Comparison() {
 		judge(views, a.opt)
+		a.guard(views)
+		a.drift(rep, views)
 	}
 	slices.SortStableFunc(views, func(x, y *view) int { return y.importance().compare(x.importance()) })
 	for i, v := range views {

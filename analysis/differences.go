@@ -89,6 +89,11 @@ func (a *analyzer) differences(e *report.Endpoint, v *view, ids map[graph.SlotID
 			add(report.LostHop, slot, share(base[slot]), share(cur[slot]), "")
 		}
 	}
+	for _, r := range a.reading.Renames {
+		if n, b := cur[r.To], base[r.To]; n != nil && b != nil {
+			add(report.Renamed, r.To, share(b), share(n), "was "+a.shownOperation(d.SlotAt(r.From)))
+		}
+	}
 	for _, r := range v.Reorders() {
 		kind := report.Parallelized
 		if r.Serial {

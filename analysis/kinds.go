@@ -151,11 +151,15 @@ func (a *analyzer) kindRows(v *view) ([]report.Endpoint, error) {
 	}
 	rows := make([]report.Endpoint, len(views))
 	for i, w := range views {
+		if v.Verdict.Outcome == hypotheses.NotComparable && w.Pair != nil {
+			w.Verdict.Outcome = hypotheses.NotComparable // what hides requests hides those of a kind
+		}
 		e := report.Endpoint{Service: a.str(v.Endpoint.Name.Service), Operation: a.str(v.Endpoint.Name.Operation), Inner: v.Endpoint.Inner,
 			Class: ks[i].class, Shape: ks[i].shape, ShapeText: ks[i].text}
 		a.population(&e, w)
 		a.quantiles(&e, w)
 		a.verdict(&e, w)
+		testGuards(&e, w)
 		a.allocate(&e, w, a.structure(&e, w))
 		e.LateWork.MeanInFlight, e.ReplayInexact = report.Null, report.Null
 		if a.reading.Comparison() {

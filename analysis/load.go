@@ -22,6 +22,10 @@ type Loaded struct {
 	Defects    trace.Tally // of decoding
 	Unknown    map[string]int64
 
+	// Cut says how a single data set was split into sides; "" if it was not.
+	Cut     string
+	LeftOut []report.LeftOut // what is on neither side
+
 	seen *seen // what only spans can tell; nil unless an inspection asks
 }
 
@@ -49,6 +53,8 @@ func (l *Loaded) run(ctx context.Context, o *Options, side int, paths []string) 
 	if len(paths) == 1 {
 		if runs, ok, err := snapshot(paths[0]); err != nil {
 			return nil, err
+		} else if ok && o.Split != "" {
+			return nil, &ingest.InputError{Path: paths[0], Problem: "is a snapshot, which cannot be split", Cure: "give the traces, or save two snapshots and compare them"}
 		} else if ok {
 			f := report.File{Path: paths[0], Set: setName(side), Format: "tailscope-snapshot"}
 			for _, r := range runs {
@@ -76,6 +82,9 @@ func (l *Loaded) run(ctx context.Context, o *Options, side int, paths []string) 
 	l.Defects.Merge(set.Defects)
 	for k, n := range set.Unknown {
 		l.Unknown[k] += n
+	}
+	if o.Split != "" {
+		return l.split(set, o)
 	}
 	s := summary.New()
 	judge := o.judge()

@@ -19,6 +19,10 @@ type Options struct {
 	// stands under Current.
 	Baseline, Current [][]string
 
+	// Split makes two sides of a single data set: "time", "version", an attribute,
+	// or an attribute=value. Empty: it is not split.
+	Split string
+
 	Stdin    io.Reader
 	Progress func(done, total int64) // of bytes; may be nil
 	Version  string

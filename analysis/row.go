@@ -20,6 +20,7 @@ func (a *analyzer) row(v *view) report.Endpoint {
 	a.population(&e, v)
 	a.quantiles(&e, v)
 	a.verdict(&e, v)
+	a.guards(&e, v)
 	nodes := a.structure(&e, v)
 	a.allocate(&e, v, nodes)
 	a.before(&e, v)
@@ -216,14 +217,6 @@ func (a *analyzer) verdict(e *report.Endpoint, v *view) {
 		b.Current = [2]report.Float{report.Float(m.Cur.Above), report.Float(m.Cur.Of)}
 	}
 	e.Basis = b
-	for _, w := range v.Test.Warnings {
-		e.Guards = append(e.Guards, report.Guard{Kind: report.GuardKind(w.Guard), Status: report.GuardStatus(w.Status), Detail: w.Detail})
-	}
-	n := v.Pair.EffectiveN(a.o.Quantile)
-	if need := stats.NeededAbove(a.o.Quantile); n < float64(need) {
-		e.Guards = append(e.Guards, report.Guard{Kind: report.TooFewGuard, Status: report.GuardWarn,
-			Detail: fmt.Sprintf("the smaller side has %.0f requests; p%g needs %d to close its interval", n, 100*a.o.Quantile, need)})
-	}
 }
 
 // allocate charges the target quantile, and the median, to nodes and kinds.

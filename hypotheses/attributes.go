@@ -2,8 +2,10 @@ package hypotheses
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
@@ -12,19 +14,34 @@ import (
 	"github.com/tailscope/tailscope/trace"
 )
 
-// maxValues is how many values a key may have to be compared: of more, most are
-// identifiers.
-const maxValues = 1000
+const (
+	// maxValues is how many values a key may have for all to be compared; of more,
+	// the hottest are.
+	maxValues = 1000
+	// hottest is how many values of such a key are compared, and minHot how many of
+	// the requests of a side the first must have: of less, they are identifiers.
+	hottest = 64
+	minHot  = 0.01
+	// minNumbers is from how many values on a key of numbers is compared by size.
+	minNumbers = 20
+)
 
 // Consequence reports whether an attribute follows from how a request went or
 // where it was served, and not from what was asked: such keys never reweight.
-func Consequence(key string) bool {
-	for _, p := range consequences {
+func Consequence(key string) bool { return listed(consequences, key) || trace.WaitAttribute(key) }
+
+// Deployed reports whether an attribute says what is deployed, and not what was
+// asked: the same requests have another value after a rollout, and a share of
+// them during one. Such keys never reweight either.
+func Deployed(key string) bool { return listed(deployed, key) }
+
+func listed(list []string, key string) bool {
+	for _, p := range list {
 		if key == p || strings.HasSuffix(p, ".") && strings.HasPrefix(key, p) {
 			return true
 		}
 	}
-	return trace.WaitAttribute(key)
+	return false
 }
 
 var consequences = []string{
@@ -35,10 +52,15 @@ var consequences = []string{
 	"http.server.", "faas.coldstart", "degraded", "omitted",
 }
 
+var deployed = []string{
+	"service.version", "service.name", "service.namespace", "deployment.", "telemetry.", "vcs.", "git.", "cloud.", "k8s.", "aws.", "gcp.", "azure.", "app.version", "version", "build", "release",
+	"container.image.", "feature_flag.", "library.", "otel.",
+}
+
 // A ValueShare is how often an attribute has a value on both sides.
 type ValueShare struct {
 	Key, Value trace.StringID
-	Base, Cur  float64 // shares of the requests, 0..1
+	Base, Cur  float64 // weighted shares of the requests, 0..1
 	BaseN      int
 	CurN       int
 	Odds       float64 // ratio of odds, current against baseline
@@ -55,72 +77,54 @@ type ValueShare struct {
 type Attribute struct {
 	Key    trace.StringID
 	Values []ValueShare
-	P      float64 // the least of its values', for their number
+	P      float64 // the least of its values', for their number and that of keys
 	// OneSided is the share of current requests with a value that the baseline
 	// lacks.
 	OneSided float64
-	of       [2][]int // of each counted request: the index in Values
+	// Sizes reports whether the values are numbers that are compared by size: each
+	// value is a range from a power of two up to the next.
+	Sizes bool
+	of    [2][]int // of each counted request: the index in Values
+}
+
+// Distance is the share of the requests that have another value than they would
+// have had: the total variation of the shares.
+func (a *Attribute) Distance() float64 {
+	var sum, base, cur float64
+	for _, v := range a.Values {
+		sum += math.Abs(v.Cur - v.Base)
+		base, cur = base+v.Base, cur+v.Cur
+	}
+	return (sum + math.Abs(cur-base)) / 2 // those without the key are a kind, too
 }
 
 // Attributes compares all keys of entry spans and their resources.
 func (c *Comparison) Attributes() []*Attribute {
+	if c.attributes != nil || c.Sides[0] == nil || c.Sides[1] == nil || len(c.Sides[0].Counted) == 0 || len(c.Sides[1].Counted) == 0 {
+		return c.attributes
+	}
 	d := c.Reading.Dict
 	counts := [2]map[trace.StringID]map[trace.StringID]int{{}, {}}
-	tooMany := map[trace.StringID]bool{}
+	keys := map[trace.StringID]bool{}
 	for i, s := range c.Sides {
-		if s == nil {
-			return nil
-		}
 		for _, q := range s.Counted {
 			for _, a := range q.Attrs {
-				if tooMany[a.Key] {
-					continue
-				}
 				m := counts[i][a.Key]
 				if m == nil {
 					m = map[trace.StringID]int{}
 					counts[i][a.Key] = m
 				}
 				m[a.Value.TextID()]++
-				if len(m) > maxValues {
-					tooMany[a.Key] = true
-				}
+				keys[a.Key] = true
 			}
 		}
 	}
-	n := [2]int{len(c.Sides[0].Counted), len(c.Sides[1].Counted)}
-	if n[0] == 0 || n[1] == 0 {
-		return nil
-	}
-	var out []*Attribute
-	for key := range counts[1] {
-		if tooMany[key] {
-			continue
+	weights := [2]*weighing{weigh(c.Sides[0].Counted), weigh(c.Sides[1].Counted)}
+	out := []*Attribute{}
+	for key := range keys {
+		if a := c.attribute(key, counts[0][key], counts[1][key], weights); a != nil {
+			out = append(out, a)
 		}
-		a := &Attribute{Key: key, P: 1}
-		values := map[trace.StringID]bool{}
-		for i := range counts {
-			for v := range counts[i][key] {
-				values[v] = true
-			}
-		}
-		for v := range values {
-			b, k := counts[0][key][v], counts[1][key][v]
-			x := ValueShare{Key: key, Value: v, BaseN: b, CurN: k, Base: float64(b) / float64(n[0]), Cur: float64(k) / float64(n[1]), Consequence: Consequence(d.String(key)), Effect: math.NaN()}
-			x.P = stats.FisherTwoSided(b, n[0], k, n[1])
-			ratio, iv := stats.OddsRatio(float64(b), float64(n[0]), float64(k), float64(n[1]), 0.95)
-			x.Odds, x.OddsLo, x.OddsHi = ratio, iv.Lo, iv.Hi
-			a.P = min(a.P, x.P)
-			if b == 0 {
-				a.OneSided += x.Cur
-			}
-			a.Values = append(a.Values, x)
-		}
-		a.P = min(1, a.P*float64(len(a.Values)))
-		slices.SortFunc(a.Values, func(x, y ValueShare) int {
-			return cmp.Or(cmp.Compare(math.Abs(y.Cur-y.Base), math.Abs(x.Cur-x.Base)), cmp.Compare(y.Cur-y.Base, x.Cur-x.Base), strings.Compare(d.String(x.Value), d.String(y.Value)))
-		})
-		out = append(out, a)
 	}
 	slices.SortFunc(out, func(x, y *Attribute) int { return strings.Compare(d.String(x.Key), d.String(y.Key)) })
 
@@ -132,32 +136,191 @@ func (c *Comparison) Attributes() []*Attribute {
 		out[i].P = q
 	}
 	for _, a := range out {
-		c.index(a)
+		c.effects(a)
 	}
+	c.attributes = out
 	return out
 }
 
-// index finds which value each request has: −1 for none.
-func (c *Comparison) index(a *Attribute) {
+// A weighing is the weights of a side's requests.
+type weighing struct {
+	w            []float64
+	sum, squares float64
+	equal        bool
+}
+
+func weigh(of []*summary.Request) *weighing {
+	x := &weighing{w: make([]float64, len(of)), equal: true}
+	for j, q := range of {
+		x.w[j] = float64(q.Weight) / graph.OneRequest
+		x.sum += x.w[j]
+		x.squares += x.w[j] * x.w[j]
+		x.equal = x.equal && x.w[j] == x.w[0]
+	}
+	return x
+}
+
+// effective is the count, and the number of requests, that would be as uncertain
+// as the weighted share of requests with a value at the share p of both sides.
+// sum and squares are of the weights of those with it.
+func (x *weighing) effective(sum, squares, p float64, k int) (count, of int) {
+	if x.equal || p <= 0 || p >= 1 {
+		return k, len(x.w)
+	}
+	v := (squares*(1-p)*(1-p) + (x.squares-squares)*p*p) / (x.sum * x.sum)
+	n := p * (1 - p) / v
+	return int(math.Round(sum / x.sum * n)), max(1, int(math.Round(n)))
+}
+
+// attribute compares one key; nil if its values are identifiers.
+func (c *Comparison) attribute(key trace.StringID, base, cur map[trace.StringID]int, weights [2]*weighing) *Attribute {
+	d := c.Reading.Dict
+	name := d.String(key)
+	pooled := map[trace.StringID]int{}
+	for _, m := range []map[trace.StringID]int{base, cur} {
+		for v, n := range m {
+			pooled[v] += n
+		}
+	}
+	a := &Attribute{Key: key, P: 1}
+	// label is what a value is compared as.
+	label := func(v trace.StringID) (trace.StringID, bool) { return v, true }
+	switch {
+	case len(pooled) >= minNumbers && !identifies(name) && numbersOnly(d, pooled):
+		a.Sizes = true
+		buckets := map[trace.StringID]trace.StringID{}
+		for v := range pooled {
+			buckets[v] = d.InternString(sizeOf(d.String(v)))
+		}
+		label = func(v trace.StringID) (trace.StringID, bool) { return buckets[v], true }
+	case len(pooled) > maxValues:
+		values := make([]trace.StringID, 0, len(pooled))
+		for v := range pooled {
+			values = append(values, v)
+		}
+		slices.SortFunc(values, func(x, y trace.StringID) int {
+			return cmp.Or(cmp.Compare(pooled[y], pooled[x]), strings.Compare(d.String(x), d.String(y)))
+		})
+		top := values[0]
+		if max(float64(base[top])/float64(len(weights[0].w)), float64(cur[top])/float64(len(weights[1].w))) < minHot {
+			return nil
+		}
+		hot := map[trace.StringID]bool{}
+		for _, v := range values[:hottest] {
+			hot[v] = true
+		}
+		label = func(v trace.StringID) (trace.StringID, bool) { return v, hot[v] }
+	}
+
+	// The value of each request, and the sums of their weights.
+	type sums struct {
+		n          [2]int
+		w, squares [2]float64
+	}
+	of := map[trace.StringID]*sums{}
+	var has [2][]trace.StringID
+	for i, s := range c.Sides {
+		has[i] = make([]trace.StringID, len(s.Counted))
+		for j, q := range s.Counted {
+			for _, x := range q.Attrs {
+				if x.Key != key {
+					continue
+				}
+				if v, ok := label(x.Value.TextID()); ok {
+					m := of[v]
+					if m == nil {
+						m = &sums{}
+						of[v] = m
+					}
+					w := weights[i].w[j]
+					m.n[i]++
+					m.w[i] += w
+					m.squares[i] += w * w
+					has[i][j] = v
+				}
+				break
+			}
+		}
+	}
+	consequence := Consequence(name)
+	for v, m := range of {
+		x := ValueShare{Key: key, Value: v, BaseN: m.n[0], CurN: m.n[1], Base: m.w[0] / weights[0].sum, Cur: m.w[1] / weights[1].sum, Consequence: consequence, Effect: math.NaN()}
+		p := (m.w[0] + m.w[1]) / (weights[0].sum + weights[1].sum)
+		b, n0 := weights[0].effective(m.w[0], m.squares[0], p, m.n[0])
+		k, n1 := weights[1].effective(m.w[1], m.squares[1], p, m.n[1])
+		x.P = stats.FisherTwoSided(b, n0, k, n1)
+		ratio, iv := stats.OddsRatio(float64(b), float64(n0), float64(k), float64(n1), 0.95)
+		x.Odds, x.OddsLo, x.OddsHi = ratio, iv.Lo, iv.Hi
+		a.P = min(a.P, x.P)
+		if m.n[0] == 0 {
+			a.OneSided += x.Cur
+		}
+		a.Values = append(a.Values, x)
+	}
+	a.P = min(1, a.P*float64(len(a.Values)))
+	slices.SortFunc(a.Values, func(x, y ValueShare) int {
+		return cmp.Or(cmp.Compare(math.Abs(y.Cur-y.Base), math.Abs(x.Cur-x.Base)), cmp.Compare(y.Cur-y.Base, x.Cur-x.Base), strings.Compare(d.String(x.Value), d.String(y.Value)))
+	})
 	at := map[trace.StringID]int{}
 	for i, v := range a.Values {
 		at[v.Value] = i
 	}
-	for i, s := range c.Sides {
-		a.of[i] = make([]int, len(s.Counted))
-		for j, q := range s.Counted {
+	for i := range has {
+		a.of[i] = make([]int, len(has[i]))
+		for j, v := range has[i] {
 			a.of[i][j] = -1
-			for _, x := range q.Attrs {
-				if x.Key == a.Key {
-					a.of[i][j] = at[x.Value.TextID()]
-					break
-				}
+			if k, ok := at[v]; ok && v != 0 {
+				a.of[i][j] = k
 			}
 		}
 	}
+	return a
+}
+
+// identifies reports whether a key names things by number, whose size means
+// nothing.
+func identifies(key string) bool {
+	for _, end := range []string{"id", "_id", ".id", "port", "code", "number", "uuid", "line", "lineno"} {
+		if strings.HasSuffix(strings.ToLower(key), end) {
+			return true
+		}
+	}
+	return false
+}
+
+func numbersOnly(d *graph.Dict, values map[trace.StringID]int) bool {
+	for v := range values {
+		if x, err := strconv.ParseFloat(d.String(v), 64); err != nil || math.IsInf(x, 0) || math.IsNaN(x) {
+			return false
+		}
+	}
+	return true
+}
+
+// sizeOf is the range that a number is in: from a power of two up to the next.
+func sizeOf(text string) string {
+	x, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil:
+		return text
+	case x < 0:
+		return "below 0"
+	case x < 1:
+		return "0 … 1"
+	}
+	lo := math.Exp2(math.Floor(math.Log2(x)))
+	return fmt.Sprintf("%.0f … %.0f", lo, 2*lo)
+}
+
+// maxEffects is how many values of a key whose shares differ get their effect on
+// the target quantile computed: those that differ most.
+const maxEffects = 9
+
+// effects computes what values that differ mean for the target quantile.
+func (c *Comparison) effects(a *Attribute) {
 	cur := c.Sides[summary.Current]
 	for v := range a.Values {
-		if a.P > 0.05 || v > 8 {
+		if a.P > 0.05 || v == maxEffects {
 			break
 		}
 		var with, without part

@@ -22,7 +22,7 @@ type Cause struct {
 // explain the same milliseconds the earlier leads, because the later is its
 // consequence more often than the other way round.
 var Catalogue = []Cause{
-	mixShift,
+	measurement, mixShift,
 	newHop, callCount, fanOut, serialization,
 	hedging, retries, timeoutPlateau,
 	pause, instance, lateWork,

@@ -48,6 +48,13 @@ type Comparison struct {
 	Test    stats.Test
 	P       float64 // adjusted for all endpoints
 	Verdict stats.Verdict
+
+	// Guards is set by Guard. Judged is the verdict that stood before one of them
+	// made it NotComparable.
+	Guards []Guard
+	Judged stats.Outcome
+
+	attributes []*Attribute // once asked for
 }
 
 // Counts reports whether a request is in the percentiles of a population.

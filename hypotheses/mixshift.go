@@ -48,7 +48,7 @@ const (
 func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
 	d := a.Reading.Dict
 	key := d.String(at.Key)
-	if at.P > mixP || Consequence(key) || len(at.Values) < 2 || at.OneSided > 0.5 {
+	if at.P > mixP || Consequence(key) || Deployed(key) || len(at.Values) < 2 || at.OneSided > 0.5 {
 		return nil, false
 	}
 	ratio := make([]float64, len(at.Values))

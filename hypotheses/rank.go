@@ -78,7 +78,7 @@ func Rank(c *Comparison) *Ranking {
 	}
 	var found []Finding
 	for _, cause := range Catalogue {
-		if cause.Kind == mixShift.Kind {
+		if cause.Kind == mixShift.Kind || cause.Kind == measurement.Kind {
 			continue
 		}
 		for _, f := range cause.find(a) {
@@ -97,7 +97,8 @@ func Rank(c *Comparison) *Ranking {
 	for i := range found {
 		found[i].Strength = strength(c, &found[i], change)
 	}
-	r.Findings = found
+	// What was measured differently is asked about before anything else.
+	r.Findings = append(c.measurements(), found...)
 	r.Unexplained = sign*change - a.together(found, sign)
 	return r
 }
@@ -199,7 +200,7 @@ func order(found []Finding) {
 // strength says how far a finding carries: its share of the change, whether its
 // interval clears zero, whether a check ran and held.
 func strength(c *Comparison, f *Finding, change float64) Strength {
-	if c.Verdict.Outcome == stats.CannotTell {
+	if c.Verdict.Outcome == stats.CannotTell || c.Verdict.Outcome == NotComparable {
 		return Weak
 	}
 	share := f.Explains / math.Abs(change)

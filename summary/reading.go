@@ -38,6 +38,10 @@ type Reading struct {
 
 	Endpoints []*Endpoint // entry endpoints, then inner ones, each by service and operation
 
+	// Renames is the baseline's slots that the current side has under another
+	// name; they are read as the current side's.
+	Renames []Rename
+
 	below      map[[2]graph.SlotID]graph.SlotID
 	resolution *graph.Resolution
 }
@@ -48,7 +52,7 @@ func (r *Reading) Resolve(rec *graph.Record) { r.resolution.Record(rec) }
 
 // resolve finds the slots of calls whose server half was lost, of both sides
 // together: what one side lost the other may know.
-func resolve(dict *graph.Dict, m *graph.Remap, sets [2]*Set) *graph.Resolution {
+func resolve(dict *graph.Dict, sets [2]*Set) *graph.Resolution {
 	calls := make([]int64, dict.Slots())
 	for _, set := range sets {
 		if set == nil {
@@ -56,7 +60,7 @@ func resolve(dict *graph.Dict, m *graph.Remap, sets [2]*Set) *graph.Resolution {
 		}
 		for _, rec := range set.Records {
 			for i := range rec.Calls {
-				calls[m.Slots[rec.Calls[i].Slot]]++
+				calls[rec.Calls[i].Slot]++
 			}
 		}
 	}
@@ -125,28 +129,33 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	}
 	dict, m := all.Dict.Canonical(used)
 	r.Dict = dict
-	resolution := resolve(dict, m, r.Sets)
-	slots := resolution.Remap(dict)
-	r.resolution = resolution
-	clocks := graph.NewFold()
-	var queues []*queuewait.Fold
+	for _, set := range r.Sets {
+		if set != nil {
+			set.remap(m)
+		}
+	}
+	r.resolution = resolve(dict, r.Sets)
+	slots := r.resolution.Remap(dict)
 	for _, set := range r.Sets {
 		if set == nil {
 			continue
 		}
 		for _, rec := range set.Records {
-			rec.Remap(m)
-			resolution.Record(rec)
+			r.resolution.Record(rec)
 		}
-		g, q, resolved := graph.NewFold(), queuewait.NewFold(), queuewait.NewFold()
-		g.Merge(set.Graph, m)
-		g = resolution.Fold(g, slots)
-		q.Merge(set.Queues, m)
-		resolved.Merge(q, slots)
-		q = resolved
-		set.Graph, set.Queues = g, q
-		clocks.MergeClocks(g)
-		queues = append(queues, q)
+		set.Graph = r.resolution.Fold(set.Graph, slots)
+		queues := queuewait.NewFold()
+		queues.Merge(set.Queues, slots)
+		set.Queues = queues
+	}
+	r.rename()
+	clocks := graph.NewFold()
+	var queues []*queuewait.Fold
+	for _, set := range r.Sets {
+		if set != nil {
+			clocks.MergeClocks(set.Graph)
+			queues = append(queues, set.Queues)
+		}
 	}
 	solved := graph.SolveClocks(clocks)
 	floors := queuewait.NewFloors(queues...)
@@ -159,6 +168,17 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	r.owners(floors, o.Names)
 	r.endpoints(o.Inner)
 	return r
+}
+
+// remap translates the codes of a set.
+func (s *Set) remap(m *graph.Remap) {
+	for _, rec := range s.Records {
+		rec.Remap(m)
+	}
+	g, q := graph.NewFold(), queuewait.NewFold()
+	g.Merge(s.Graph, m)
+	q.Merge(s.Queues, m)
+	s.Graph, s.Queues = g, q
 }
 
 // owners asks whose queue waits are in.

@@ -50,11 +50,20 @@ func New() *Summary {
 // AddSpans adds the requests of a store to s. The spans of one trace must all
 // be in the store.
 func (s *Summary) AddSpans(store *trace.Store, judge graph.Judge) {
+	s.AddTraces(store, judge, func([]trace.SpanRef) bool { return true })
+}
+
+// AddTraces is AddSpans for those traces of the store that keep holds for, given
+// their spans.
+func (s *Summary) AddTraces(store *trace.Store, judge graph.Judge, keep func([]trace.SpanRef) bool) {
 	b := graph.NewBuilder(s.Dict, store, judge)
 	folder := &graph.Folder{Fold: s.Graph, Dict: s.Dict}
 	var tree graph.Tree
 	c := &s.Counts
 	graph.Group(store, func(id trace.TraceID, refs []trace.SpanRef) {
+		if !keep(refs) {
+			return
+		}
 		tree.Build(store, id, refs)
 		if len(tree.Spans) > 0 {
 			c.Traces++

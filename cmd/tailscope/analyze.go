@@ -96,14 +96,21 @@ func analyze(c *cobra.Command, args []string, f *analyzeFlags) error {
 	return nil
 }
 
-// notComparable reports whether no compared endpoint is comparable.
+// notComparable reports whether no compared endpoint is comparable. One that only
+// one side has was not compared.
 func notComparable(r *report.Report) bool {
-	for _, e := range r.Endpoints {
+	compared := false
+	for i := range r.Endpoints {
+		e := &r.Endpoints[i]
+		if !e.Whole() || e.Basis == nil {
+			continue
+		}
 		if e.Verdict != report.NotComparable {
 			return false
 		}
+		compared = true
 	}
-	return len(r.Endpoints) > 0
+	return compared
 }
 
 // write writes to a file, or to out if none is named. A file appears whole or

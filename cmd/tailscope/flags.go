@@ -49,6 +49,7 @@ type analyzeFlags struct {
 	brief             bool
 	minEffect         string
 	save, saveBase    string
+	split             string
 }
 
 func (f *analyzeFlags) add(c *cobra.Command) {
@@ -66,6 +67,7 @@ func (f *analyzeFlags) add(c *cobra.Command) {
 	c.Flags().IntVar(&f.top, "top", 20, "show the `N` most important endpoints; 0 for all")
 	c.Flags().BoolVar(&f.brief, "brief", false, "only the verdicts, where the time goes and the causes (text, markdown, html)")
 	c.Flags().StringVar(&f.minEffect, "min-effect", "", "smallest `CHANGE` that counts, as 5%, 1ms or both with a comma")
+	c.Flags().StringVar(&f.split, "split", "", "compare two parts of one data set: its halves in `time`, two versions (version), or two values of an ATTRIBUTE (ATTRIBUTE=VALUE: that value against the rest)")
 	c.Flags().StringVar(&f.save, "save", "", "save the current set as a snapshot `FILE`")
 	c.Flags().StringVar(&f.saveBase, "save-baseline", "", "save the baseline as a snapshot `FILE`")
 }
@@ -175,6 +177,8 @@ func (f *analyzeFlags) runs(args []string, o *analysis.Options) error {
 		return &usageError{"--baseline without --current: there is nothing to compare it with", "give --current PATH too, or one data set without flags: tailscope analyze PATH"}
 	case len(f.current) > 0 && len(f.baseline) == 0:
 		return &usageError{"--current without --baseline: there is nothing to compare it with", "give --baseline PATH too, or one data set without flags: tailscope analyze PATH"}
+	case f.split != "" && len(args) == 0:
+		return &usageError{"--split makes two sides of one data set, and here are two", "tailscope analyze --split " + f.split + " PATH"}
 	case len(args)+len(f.baseline) == 0:
 		return &usageError{"no input", "tailscope analyze --baseline PATH --current PATH, or tailscope analyze PATH; " + accepted}
 	}
@@ -182,7 +186,7 @@ func (f *analyzeFlags) runs(args []string, o *analysis.Options) error {
 		return err
 	}
 	if len(args) > 0 {
-		o.Current = [][]string{args}
+		o.Current, o.Split = [][]string{args}, f.split
 		return nil
 	}
 	for _, p := range f.baseline {

@@ -1,0 +1,350 @@
+package hypotheses
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/population"
+	"github.com/tailscope/tailscope/stats"
+	"github.com/tailscope/tailscope/summary"
+	"github.com/tailscope/tailscope/trace"
+	"github.com/tailscope/tailscope/trace/tracetest"
+)
+
+// A draw writes request i of a side, which arrives at a time in ms, as a sketch;
+// "" leaves it out.
+type draw func(rng *rand.Rand, i int, at float64) string
+
+// latency is log-normal with a median in ms.
+func latency(rng *rand.Rand, median float64) float64 {
+	return median * math.Exp(0.4*rng.NormFloat64())
+}
+
+// plain is a request without calls.
+func plain(median float64, attrs ...string) draw {
+	return func(rng *rand.Rand, i int, at float64) string {
+		return span(at, latency(rng, median), attrs...)
+	}
+}
+
+func span(at, ms float64, attrs ...string) string {
+	return fmt.Sprintf("api GET /x %.3f..%.3fms server %s", at, at+ms, strings.Join(attrs, " "))
+}
+
+// arriving draws n requests that arrive at random, ten a second.
+func arriving(seed uint64, n int, d draw) string {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	var b strings.Builder
+	at := float64(seed) * 3_600_000 // runs are hours apart
+	for i := range n {
+		at += 100 * rng.ExpFloat64()
+		if s := d(rng, i, at); s != "" {
+			b.WriteString(s + "\n\n")
+		}
+	}
+	return b.String()
+}
+
+// compare reads two sketches as the sides of the endpoint api GET /x.
+func compare(t *testing.T, base, cur string) *Comparison {
+	t.Helper()
+	judge := func(s *trace.Store, r trace.SpanRef, calls bool) graph.Judgement {
+		w, _ := population.WeightOf(s, r)
+		return graph.Judgement{Outcome: population.OutcomeOf(s, r, calls), Weight: int64(w)}
+	}
+	var sides [2]*summary.Summary
+	for i, text := range []string{base, cur} {
+		store := trace.NewStore(trace.NewTables())
+		if err := tracetest.Add(store, text, 1+20_000*i); err != nil {
+			t.Fatal(err)
+		}
+		sides[i] = summary.New()
+		sides[i].AddSpans(store, judge)
+	}
+	r := summary.Read([]*summary.Summary{sides[0]}, []*summary.Summary{sides[1]}, summary.Options{})
+	for _, e := range r.Endpoints {
+		if strings.HasPrefix(r.Dict.String(e.Name.Service), "api") && len(e.Sides[1]) > 0 {
+			c, err := NewComparison(r, e, stats.Defaults(), func(q *summary.Request) bool { return Counts(q.Record, population.Answered) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Pair != nil {
+				c.P = c.Test.P
+				c.Verdict = c.Pair.Verdict(c.Test, c.P <= c.Options.Alpha)
+			}
+			c.Guard(nil)
+			return c
+		}
+	}
+	t.Fatal("no endpoint of api")
+	return nil
+}
+
+func (c *Comparison) guardOf(kind string) *Guard {
+	for i := range c.Guards {
+		if c.Guards[i].Kind == kind {
+			return &c.Guards[i]
+		}
+	}
+	return &Guard{}
+}
+
+const requests = 600
+
+// Each guard has what it is for and what looks like it.
+func TestGuards(t *testing.T) {
+	base := arriving(1, requests, plain(50))
+	outcomes := func(every int, ms float64, attrs string) string {
+		return arriving(2, requests, func(rng *rand.Rand, i int, at float64) string {
+			if i%every == 0 {
+				return span(at, ms, attrs)
+			}
+			return span(at, latency(rng, 50))
+		})
+	}
+	slow := func(seed uint64) string { // the upper half takes longer
+		return arriving(seed, requests, func(rng *rand.Rand, i int, at float64) string {
+			ms := latency(rng, 50)
+			if ms > 50 {
+				ms *= 1.8
+			}
+			return span(at, ms)
+		})
+	}
+	tail := func(seed uint64, keep float64) string {
+		return arriving(seed, 4*requests, func(rng *rand.Rand, i int, at float64) string {
+			ms := latency(rng, 50)
+			if x := rng.Float64(); ms < 70 && x > keep {
+				return ""
+			}
+			return span(at, ms)
+		})
+	}
+	warm := func(seed uint64, until int, factor float64) string {
+		return arriving(seed, requests, func(rng *rand.Rand, i int, at float64) string {
+			ms := latency(rng, 50)
+			if i < until {
+				ms *= factor
+			}
+			return span(at, ms)
+		})
+	}
+	agents := func(seed uint64, share float64, agent string, ms float64) string {
+		return arriving(seed, requests, func(rng *rand.Rand, i int, at float64) string {
+			if rng.Float64() < share {
+				return span(at, latency(rng, ms), "user_agent.original="+agent)
+			}
+			return span(at, latency(rng, 50), "user_agent.original=Mozilla/5.0")
+		})
+	}
+	tiers := func(seed uint64, share float64) string {
+		return arriving(seed, requests, func(rng *rand.Rand, i int, at float64) string {
+			tier := "basic"
+			if rng.Float64() < share {
+				tier = "gold"
+			}
+			return span(at, latency(rng, 50), "tier="+tier)
+		})
+	}
+	// placed are calls of a service with two instances, of which the first gets a share.
+	placed := func(seed uint64, first float64) string {
+		return arriving(seed, requests, func(rng *rand.Rand, i int, at float64) string {
+			ms, pod := latency(rng, 50), "p2"
+			if rng.Float64() < first {
+				pod = "p1"
+			}
+			return fmt.Sprintf("%s host=h\n  api call %.3f..%.3fms client host=h\n    db GET /d %.3f..%.3fms server resource.service.instance.id=%s host=%[6]s",
+				span(at, ms), at+1, at+ms-1, at+2, at+ms-2, pod)
+		})
+	}
+	// called are calls of cart, whose spans vary.
+	called := func(seed uint64, f func(at, ms float64) string) string {
+		return arriving(seed, requests, func(rng *rand.Rand, i int, at float64) string {
+			ms := latency(rng, 50)
+			return span(at, ms, "host=h1") + "\n" + f(at, ms)
+		})
+	}
+	cart := func(name string, ahead float64) func(at, ms float64) string {
+		return func(at, ms float64) string {
+			return fmt.Sprintf("  api call %.3f..%.3fms client host=h1\n    cart %s %.3f..%.3fms server host=h2", at+1, at+ms-1, name, at+2+ahead, at+ms-2+ahead)
+		}
+	}
+	clients := func(at, ms float64) string {
+		return fmt.Sprintf("  api call %.3f..%.3fms client host=h1", at+1, at+ms-1)
+	}
+	inside := func(at, ms float64) string {
+		return cart("GET /c", 0)(at, ms) + fmt.Sprintf("\n      cart render %.3f..%.3fms internal host=h2", at+3, at+ms-3)
+	}
+	newHop := func(at, ms float64) string {
+		return fmt.Sprintf("  api call %.3f..%.3fms client host=h1\n    cart GET /c %.3f..%.3fms server host=h2\n  api ask %.3f..%.3fms client host=h1",
+			at+1, at+ms/2-1, at+2, at+ms/2-2, at+ms/2, at+ms-1)
+	}
+	lost := func(seed uint64) string {
+		return arriving(seed, requests, func(rng *rand.Rand, i int, at float64) string {
+			ms := latency(rng, 50)
+			if rng.Float64() < 0.15 {
+				return fmt.Sprintf("%s host=h1\n  cart GET /c %.3f..%.3fms server host=h2 orphan", span(at, ms), at+2, at+ms-2)
+			}
+			return span(at, ms, "host=h1") + "\n" + cart("GET /c", 0)(at, ms)
+		})
+	}
+
+	for _, c := range []struct {
+		name, base, cur string
+		kind            string
+		status          GuardStatus
+		verdict         stats.Outcome // "": any
+		says            string
+	}{
+		{"as many cancelled on both sides", outcomes(10, 400, "http.response.status_code=499"), outcomes(10, 400, "http.response.status_code=499"), GuardPopulation, GuardOK, "", ""},
+		{"one in ten cancelled", base, outcomes(10, 400, "http.response.status_code=499"), GuardPopulation, GuardFail, NotComparable, "cancelled requests went from 0 % to 10 %"},
+		{"one in fifty cancelled", base, outcomes(50, 400, "http.response.status_code=499"), GuardPopulation, GuardOK, "", ""},
+		{"failures are slow, successes as before", base, outcomes(12, 900, "http.response.status_code=500"), GuardPopulation, GuardFail, NotComparable, "failed requests"},
+		{"failures, and successes slower too", base, arriving(2, requests, func(rng *rand.Rand, i int, at float64) string {
+			if i%12 == 0 {
+				return span(at, 900, "http.response.status_code=500")
+			}
+			return span(at, latency(rng, 110))
+		}), GuardPopulation, GuardWarn, stats.Regression, "failed requests"},
+		{"fast failures in place of slow answers", slow(1), outcomes(12, 1, "http.response.status_code=500"), GuardPopulation, GuardFail, NotComparable, "no improvement"},
+		{"probes in the current side", agents(1, 0, "", 1), agents(2, 0.6, "kube-probe/1.30", 2), GuardPopulation, GuardFail, NotComparable, "kube-probe"},
+		{"probes in both sides", agents(3, 0.5, "kube-probe/1.30", 2), agents(4, 0.5, "kube-probe/1.30", 2), GuardPopulation, GuardOK, stats.NoRegression, ""},
+		{"another mix of tiers", tiers(1, 0.2), tiers(2, 0.45), GuardMix, GuardWarn, "", "tier"},
+		{"the same mix", tiers(1, 0.2), tiers(2, 0.2), GuardMix, GuardOK, "", ""},
+		{"calls to one instance", placed(1, 0.5), placed(2, 0.9), GuardPlacement, GuardWarn, "", "db"},
+		{"calls to both instances", placed(1, 0.5), placed(2, 0.52), GuardPlacement, GuardOK, "", ""},
+		{"tail-sampled, and silent about it", arriving(1, 4*requests, plain(50)), tail(2, 0.1), GuardSampling, GuardFail, NotComparable, "tail-sampled"},
+		{"the baseline tail-sampled", tail(1, 0.1), arriving(2, 4*requests, plain(50)), GuardSampling, GuardFail, NotComparable, "baseline"},
+		{"both tail-sampled", tail(1, 0.1), tail(2, 0.1), GuardSampling, GuardOK, "", ""},
+		{"slower, and nothing sampled", base, slow(2), GuardSampling, GuardOK, stats.Regression, ""},
+		{"the bulk a half slower", arriving(1, 4*requests, plain(50)), arriving(2, 4*requests, func(rng *rand.Rand, i int, at float64) string {
+			ms := latency(rng, 50)
+			if rng.Float64() < 0.4 {
+				ms = max(ms, 62) + 10*rng.ExpFloat64()
+			}
+			return span(at, ms)
+		}), GuardSampling, GuardOK, stats.Regression, ""},
+		{"a tenth of the load", arriving(1, 4*requests, plain(50)), strings.Join(strings.SplitAfter(arriving(2, 4*requests, plain(50)), "\n\n")[:requests], ""), GuardSampling, GuardOK, "", ""},
+		{"another head rate", arriving(1, requests, plain(50, "th=8")), arriving(2, requests, plain(50, "th=c")), GuardSampling, GuardWarn, "", "50 %"},
+		{"the same head rate", arriving(1, requests, plain(50, "th=8")), arriving(2, requests, plain(50, "th=8")), GuardSampling, GuardOK, "", "weighted"},
+		{"clients that wait for their answers", base, waiting(2, 2), GuardOmission, GuardFail, NotComparable, "current load waits"},
+		{"both loads wait", waiting(1, 2), waiting(2, 2), GuardOmission, GuardWarn, "", "both sides"},
+		{"slower under an open load", base, slow(2), GuardOmission, GuardOK, stats.Regression, ""},
+		{"a cold start", base, warm(2, 90, 4), GuardWarmUp, GuardFail, stats.CannotTell, "first"},
+		{"large requests first", arriving(1, requests, plain(50, "size=small")), arriving(2, requests, func(rng *rand.Rand, i int, at float64) string {
+			if i < 90 {
+				return span(at, 4*latency(rng, 50), "size=large")
+			}
+			return span(at, latency(rng, 50), "size=small")
+		}), GuardWarmUp, GuardOK, "", ""},
+		{"slow to the end", base, warm(2, requests, 4), GuardWarmUp, GuardOK, stats.Regression, ""},
+		{"a clock that moved", called(1, cart("GET /c", 0)), called(2, cart("GET /c", 80)), GuardClock, GuardFail, "", "h1 and h2"},
+		{"a clock that is off as before", called(1, cart("GET /c", 80)), called(2, cart("GET /c", 80)), GuardClock, GuardOK, stats.NoRegression, ""},
+		{"a renamed call", called(1, cart("GET /c", 0)), called(2, cart("Carts/Get", 0)), GuardInstrumentation, GuardWarn, stats.NoRegression, "now called"},
+		{"a callee that fell silent", called(1, cart("GET /c", 0)), called(2, clients), GuardInstrumentation, GuardFail, "", "from 100 % to 0 %"},
+		{"newly recorded work", called(1, cart("GET /c", 0)), called(2, inside), GuardInstrumentation, GuardWarn, stats.NoRegression, "newly recorded"},
+		{"a new call that takes time", called(1, cart("GET /c", 0)), arriving(2, requests, func(rng *rand.Rand, i int, at float64) string {
+			ms := 2 * latency(rng, 50)
+			return span(at, ms, "host=h1") + "\n" + newHop(at, ms)
+		}), GuardInstrumentation, GuardOK, stats.Regression, ""},
+		{"spans lost on the way", called(1, cart("GET /c", 0)), lost(2), GuardInstrumentation, GuardFail, "", "never received"},
+		{"spans lost on both sides", lost(1), lost(2), GuardInstrumentation, GuardWarn, "", "never received"},
+		{"few", arriving(1, 30, plain(50)), arriving(2, 30, plain(50)), GuardTooFew, GuardWarn, "", "needs 368"},
+		{"enough", base, arriving(2, requests, plain(50)), GuardTooFew, GuardOK, "", ""},
+		{"one run a side", base, arriving(2, requests, plain(50)), GuardRuns, GuardOK, stats.NoRegression, "window-to-window"},
+		{"a window of seconds", arriving(1, 40, plain(50)), arriving(2, 40, plain(50)), GuardWindow, GuardWarn, "", "independence assumed"},
+		{"windows of a minute", base, arriving(2, requests, plain(50)), GuardWindow, GuardOK, "", "blocks"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got := compare(t, c.base, c.cur)
+			g := got.guardOf(c.kind)
+			if g.Status != c.status || !strings.Contains(g.Detail, c.says) {
+				t.Errorf("%s %s: %s; want %s with %q", g.Kind, g.Status, g.Detail, c.status, c.says)
+			}
+			if c.verdict != "" && got.Verdict.Outcome != c.verdict {
+				t.Errorf("verdict %s, want %s", got.Verdict.Outcome, c.verdict)
+			}
+			if len(got.Guards) != 11 {
+				t.Errorf("%d guards", len(got.Guards))
+			}
+			for _, o := range got.Guards {
+				if o.Status == GuardFail && o.Kind != c.kind {
+					t.Errorf("and %s fails: %s", o.Kind, o.Detail)
+				}
+			}
+			if c.status == GuardFail && c.verdict != "" {
+				r := Rank(got)
+				if len(r.Findings) == 0 || r.Findings[0].Kind != measurementKind || r.Findings[0].Attribute != c.kind {
+					t.Errorf("first of %d findings is not measurement %s", len(r.Findings), c.kind)
+				}
+			}
+		})
+	}
+}
+
+// waiting is a load of w clients that ask again a while after each answer.
+func waiting(seed uint64, w int) string {
+	rng := rand.New(rand.NewPCG(seed, 9))
+	var b strings.Builder
+	for range w {
+		at := float64(seed) * 3_600_000
+		for range requests / w {
+			at += 60 * rng.ExpFloat64()
+			ms := latency(rng, 60)
+			b.WriteString(span(at, ms) + "\n\n")
+			at += ms
+		}
+	}
+	return b.String()
+}
+
+func TestSizeOf(t *testing.T) {
+	for text, want := range map[string]string{"-3": "below 0", "0": "0 … 1", "0.5": "0 … 1", "1": "1 … 2", "1023": "512 … 1024", "1024": "1024 … 2048", "1e6": "524288 … 1048576"} {
+		if got := sizeOf(text); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Neighbouring quarters of an hour of a quiet system: its requests are slow
+// together for a minute at a time, and so the p99 of one window may be half as
+// high again as the other's.
+func TestQuietWindows(t *testing.T) {
+	window := func(seed uint64, n int) string {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		var b strings.Builder
+		at, load, minute := float64(seed)*3_600_000, 0.0, -1
+		for range n {
+			at += 1100 * rng.ExpFloat64()
+			if m := int(at) / 60_000; m != minute {
+				minute, load = m, 0.6*load+0.3*rng.NormFloat64()
+			}
+			b.WriteString(span(at, 120*math.Exp(load+0.8*rng.NormFloat64())) + "\n\n")
+		}
+		return b.String()
+	}
+	apart := 0
+	for seed := range uint64(12) {
+		c := compare(t, window(2*seed, 791), window(2*seed+1, 685))
+		was, is := c.Pair.Base.Quantile(0.99), c.Pair.Cur.Quantile(0.99)
+		if max(was/is, is/was) > 1.3 {
+			apart++
+		}
+		if o := c.Verdict.Outcome; o != stats.NoRegression && o != stats.CannotTell {
+			t.Errorf("seed %d: p99 %s → %s: %s", seed, ms(was), ms(is), o)
+		}
+		for _, g := range c.Guards {
+			if g.Status == GuardFail {
+				t.Errorf("seed %d: %s: %s", seed, g.Kind, g.Detail)
+			}
+		}
+	}
+	if apart < 3 {
+		t.Errorf("only %d of 12 pairs of windows are apart: the test shows little", apart)
+	}
+}
