@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
@@ -20,7 +21,9 @@ func (in *inspector) missing() {
 		in.noMetrics()
 		return
 	}
+	in.noRequests()
 	in.noKinds()
+	in.noParents()
 	in.noSampling()
 	in.fewRequests()
 	in.noServers()
@@ -33,6 +36,15 @@ func (in *inspector) missing() {
 
 func (in *inspector) lack(what, why, emit string) {
 	in.out.Missing = append(in.out.Missing, report.Missing{What: what, Why: why, Emit: emit})
+}
+
+// grouped is a number as it is shown: 12,345.
+func grouped(n int64) string {
+	t := strconv.FormatInt(n, 10)
+	for i := len(t) - 3; i > 0; i -= 3 {
+		t = t[:i] + "," + t[i:]
+	}
+	return t
 }
 
 // some names the first few of a list.
@@ -53,16 +65,58 @@ func (in *inspector) noKinds() {
 		}
 	}
 	if unspecified*10 > all {
-		in.lack("which spans are the two sides of one call", fmt.Sprintf("%d of %d spans have no kind; it is guessed where a service's only child is of another service", unspecified, all),
+		in.lack("which spans are the two sides of one call", fmt.Sprintf("%s of %s spans have no kind; it is guessed where a service's only child is of another service", grouped(unspecified), grouped(all)),
 			"the span kind: SpanKind server and client in OpenTelemetry, the tag span.kind in Jaeger")
 	}
 }
 
+// noRequests tells of spans of which none begins a request.
+func (in *inspector) noRequests() {
+	if len(in.out.Endpoints) > 0 {
+		return
+	}
+	var services []string
+	for _, s := range in.out.Services {
+		services = append(services, name(s.Service))
+	}
+	in.lack("any latency", "no span begins a request: each is below a span that never came, and none is a server's or consumer's",
+		"the entry spans of "+some(services)+": a root, server or consumer span for each request")
+}
+
+// minIncomplete is the share of incomplete traces that is worth a word.
+const minIncomplete = 0.01
+
+// noParents tells of callers that were never received.
+func (in *inspector) noParents() {
+	n, all := in.out.Ingest.IncompleteTraces, in.out.Ingest.Traces
+	if float64(n) <= minIncomplete*float64(all) {
+		return
+	}
+	orphans := map[string]int64{}
+	for _, r := range in.set.Records {
+		if r.Orphan {
+			orphans[name(in.str(in.reading.EntryName(r).Service))]++
+		}
+	}
+	var services []string
+	for _, s := range tallied(orphans) {
+		services = append(services, s.Name)
+	}
+	why := fmt.Sprintf("in %s of %s traces the parent of a span never came", grouped(n), grouped(all))
+	if len(services) > 0 {
+		why += "; requests of " + some(services) + " count, and nothing says on whose behalf they were made"
+	}
+	in.lack("which calls belong to which request", why, "the client spans of the callers; where spans are sampled, sample whole traces")
+}
+
 func (in *inspector) noSampling() {
 	s := &in.out.Sampling
+	if len(in.out.Endpoints) == 0 {
+		return
+	}
 	switch n := s.Unreadable + s.Unmeasured; {
 	case n > 0:
-		in.lack("how many requests there were", fmt.Sprintf("%d of %d requests say that they were sampled and not with which probability; each counts once", n, n+s.Stated+s.Unstated),
+		in.lack("how many requests there were", fmt.Sprintf("%s of %s requests say that they were sampled and not with which probability; each counts once", grouped(n), grouped(n+s.Stated+s.Unstated)),
 			"the sampling threshold in the tracestate (ot=th:…), as OpenTelemetry's consistent probability samplers do")
 	case s.Stated == 0 && s.TailBiased == "" && len(s.Against) == 0:
 		in.lack("whether the requests are a sample", "no request states a probability, and no metric counted them all; each counts once, which is right only if all were kept",
@@ -82,7 +136,7 @@ func (in *inspector) fewRequests() {
 	}
 	need := int64(stats.NeededAbove(in.o.Quantile))
 	if most.Requests > 0 && most.Requests < need {
-		in.lack(fmt.Sprintf("p%.4g with an interval", 100*in.o.Quantile), fmt.Sprintf("the busiest endpoint has %d of the %d requests that close the interval; verdicts rest on lower quantiles until then", most.Requests, need),
+		in.lack(fmt.Sprintf("p%.4g with an interval", 100*in.o.Quantile), fmt.Sprintf("the busiest endpoint has %s of the %s requests that close the interval; verdicts rest on lower quantiles until then", grouped(most.Requests), grouped(need)),
 			"a longer window of the same endpoint")
 	}
 	if s := window(in.set); most.Requests >= 100 && s < 8 {
@@ -111,7 +165,7 @@ func (in *inspector) noServers() {
 			"server spans there, with the context propagated (traceparent); of a database, the metrics of the caller's pool")
 	}
 	if unnamed > 0 {
-		in.lack("who was called", fmt.Sprintf("%d client spans have no server span and name nobody", unnamed), "peer.service or server.address on client spans")
+		in.lack("who was called", fmt.Sprintf("%s client spans have no server span and name nobody", grouped(unnamed)), "peer.service or server.address on client spans")
 	}
 }
 
@@ -150,7 +204,7 @@ func (in *inspector) noStamps() {
 	if explicit == 0 {
 		why := "no span, event or attribute says that it waited"
 		if pairs > 0 {
-			why += fmt.Sprintf("; %d calls have both sides, and the time between them shows waits whose owner must be found by tests", pairs)
+			why += fmt.Sprintf("; %s calls have both sides, and the time between them shows waits whose owner must be found by tests", grouped(pairs))
 		}
 		in.lack("waits inside a process, span by span", why, "events such as GetConn and GotConn, a span pool.acquire, or an attribute such as db.pool.wait_time_ms")
 	}
@@ -219,7 +273,7 @@ func (in *inspector) noOutcomes() {
 // noNames tells of names that are guessed.
 func (in *inspector) noNames() {
 	if d := in.defect(trace.TemplatedName); d > 0 {
-		in.lack("endpoints by their route", fmt.Sprintf("%d requests are named by their span with identifiers replaced, which guesses", d), "http.route, or rpc.service and rpc.method, on server spans")
+		in.lack("endpoints by their route", fmt.Sprintf("%s requests are named by their span with identifiers replaced, which guesses", grouped(d)), "http.route, or rpc.service and rpc.method, on server spans")
 	}
 	var noInstance, noHost []string
 	for _, s := range in.out.Services {

@@ -3,11 +3,9 @@ package analysis
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 
-	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/hypotheses"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/summary"
@@ -32,22 +30,9 @@ type kind struct {
 func (a *analyzer) kinds(v *view) []kind {
 	var out []kind
 	out = append(out, a.group(v, func(q *summary.Request) string { return a.str(q.Class) }, func(name string, k *kind) { k.class = name })...)
-	shapes := map[*summary.Request]string{}
-	slots := map[string]map[string]bool{} // of each shape: the names of its calls
-	for _, s := range v.Sides {
-		if s == nil {
-			continue
-		}
-		for _, q := range s.Counted {
-			id, names := a.shape(v, q)
-			shapes[q] = id
-			if slots[id] == nil {
-				slots[id] = names
-			}
-		}
-	}
-	out = append(out, a.group(v, func(q *summary.Request) string { return shapes[q] }, func(name string, k *kind) {
-		k.shape, k.text = name, shapeText(slots, name)
+	shapes := a.shapes(v)
+	out = append(out, a.group(v, func(q *summary.Request) string { return shapes.of[q] }, func(name string, k *kind) {
+		k.shape, k.text = name, shapeText(shapes.names, name)
 	})...)
 	return out
 }
@@ -95,51 +80,6 @@ func (a *analyzer) group(v *view, name func(*summary.Request) string, fill func(
 		out = append(out, k)
 	}
 	return out
-}
-
-// shape is the set of calls that a request makes, by name: neither their order
-// nor how many there are nor which attempt. A call whose server half was lost is
-// the same call.
-func (a *analyzer) shape(v *view, q *summary.Request) (id string, names map[string]bool) {
-	names = map[string]bool{}
-	paths := map[graph.SlotID]string{}
-	d := a.reading.Dict
-	var path func(graph.SlotID) string
-	path = func(slot graph.SlotID) string {
-		if slot == graph.NoSlot {
-			return ""
-		}
-		if p, ok := paths[slot]; ok {
-			return p
-		}
-		s := d.SlotAt(slot)
-		e := s.Caller
-		if e.Service == 0 && e.Operation == 0 {
-			e = s.Callee
-		}
-		p := path(s.Parent) + "\x1e" + d.String(e.Service) + "\x1f" + d.String(e.Operation)
-		paths[slot] = p
-		return p
-	}
-	set := map[string]bool{}
-	for i := range q.Calls {
-		slot := v.Relative(q, q.Calls[i].Slot)
-		set[path(slot)] = true
-		if i > 0 {
-			names[a.shownOperation(d.SlotAt(slot))] = true
-		}
-	}
-	list := make([]string, 0, len(set))
-	for p := range set {
-		list = append(list, p)
-	}
-	slices.Sort(list)
-	h := fnv.New64a()
-	for _, p := range list {
-		h.Write([]byte(p))
-		h.Write([]byte{0x1d})
-	}
-	return fmt.Sprintf("%08x", uint32(h.Sum64()^h.Sum64()>>32)), names
 }
 
 // shapeText says how a shape differs from the others: the calls that not all of

@@ -3,8 +3,10 @@ package analysis
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/hypotheses"
@@ -19,12 +21,15 @@ func (a *analyzer) late(e *report.Endpoint, v *view) {
 	seconds := window(v.side().Set)
 	e.LateWork.LateTotals = lateTotals(n, seconds)
 	e.After = report.After{Requests: report.Float(n.AfterRequests), TotalMs: report.Float(n.AfterNS / 1e6)}
-	for slot, l := range n.Edges {
+	d := a.reading.Dict
+	// By content: rows that the order below does not tell apart keep this one.
+	for _, slot := range slices.SortedFunc(maps.Keys(n.Edges), func(x, y graph.SlotID) int { return strings.Compare(d.Path(x), d.Path(y)) }) {
+		l := n.Edges[slot]
 		if l.LateAttempts > 0 || l.FailedSucceeded > 0 || l.FailedUnknown > 0 {
 			e.LateWork.Edges = append(e.LateWork.Edges, a.lateEdge(slot, l, seconds))
 		}
 	}
-	slices.SortFunc(e.LateWork.Edges, func(x, y report.LateEdge) int {
+	slices.SortStableFunc(e.LateWork.Edges, func(x, y report.LateEdge) int {
 		return cmp.Or(cmp.Compare(y.TotalMs, x.TotalMs), cmp.Compare(x.Service, y.Service), cmp.Compare(x.Peer, y.Peer), cmp.Compare(x.Operation, y.Operation), cmp.Compare(y.Attempts, x.Attempts))
 	})
 	if b := v.Sides[summary.Baseline]; b != nil {
@@ -150,8 +155,12 @@ func (a *analyzer) attempts(e *report.Endpoint, v *view) {
 	if b := v.Sides[summary.Baseline]; b != nil {
 		base = count(b)
 	}
-	for k, t := range cur {
-		b := base[k]
+	d := a.reading.Dict
+	keys := slices.SortedFunc(maps.Keys(cur), func(x, y latework.Target) int {
+		return cmp.Or(strings.Compare(d.Path(x.Parent), d.Path(y.Parent)), strings.Compare(d.String(x.Name.Service), d.String(y.Name.Service)), strings.Compare(d.String(x.Name.Operation), d.String(y.Name.Operation)))
+	})
+	for _, k := range keys {
+		t, b := cur[k], base[k]
 		if t.Attempts == t.Logical && t.Failed == 0 && (b == nil || b.Attempts == b.Logical && b.Failed == 0) {
 			continue
 		}
@@ -166,7 +175,7 @@ func (a *analyzer) attempts(e *report.Endpoint, v *view) {
 		}
 		e.Attempts = append(e.Attempts, row)
 	}
-	slices.SortFunc(e.Attempts, func(x, y report.Attempts) int {
+	slices.SortStableFunc(e.Attempts, func(x, y report.Attempts) int {
 		return cmp.Or(cmp.Compare(y.Attempts-y.Logical, x.Attempts-x.Logical), cmp.Compare(x.Service, y.Service), cmp.Compare(x.Peer, y.Peer), cmp.Compare(x.Operation, y.Operation), cmp.Compare(y.Attempts, x.Attempts))
 	})
 }

@@ -229,13 +229,16 @@ func (a *analyzer) verdict(e *report.Endpoint, v *view) {
 // allocate charges the target quantile, and the median, to nodes and kinds.
 func (a *analyzer) allocate(e *report.Endpoint, v *view, nodes map[graph.SlotID]report.NodeID) {
 	e.AllocationScale = report.Pair{Current: report.Null}
+	if a.reading.Comparison() {
+		e.AllocationScale.Baseline = report.Null
+	}
 	if v.side().Sample.N() == 0 {
 		return
 	}
 	n := len(v.Components)
 	rows := func(q float64) (report.List[report.Allocation], report.Pair) {
 		var out report.List[report.Allocation]
-		scale := report.Pair{}
+		scale := e.AllocationScale
 		var both stats.Allocation
 		if v.Pair != nil {
 			both = v.Pair.Allocate(q, a.confidence(), n, v.Sides[summary.Baseline].Of, v.side().Of)

@@ -18,7 +18,8 @@ type nodeStat struct {
 	present  int64 // requests that have it
 	of       int64 // requests in which its parent ran
 	calls    int64
-	survived bool // a request was completed though the call was not
+	squares  int64 // of the calls of each request, summed
+	survived bool  // a request was completed though the call was not
 	ns       []int64
 	w        []float64
 	start    []int64 // from the parent's start
@@ -109,9 +110,10 @@ func (a *analyzer) nodeStats(v *view, s *hypotheses.Side) map[graph.SlotID]*node
 				n.start = append(n.start, int64(c.Outer().Start-q.Calls[c.Parent].Inner().Start))
 			}
 		}
-		for slot := range seen {
+		for slot, k := range seen {
 			n := m[slot]
 			n.present++
+			n.squares += int64(k) * int64(k)
 			if q.Outcome == population.Completed && !ok[slot] {
 				n.survived = true
 			}
@@ -235,6 +237,11 @@ func (a *analyzer) edges(e *report.Endpoint, v *view, kids []graph.SlotID, ids m
 // their number to the third power.
 const maxEdges = 256
 
+// always is the share of its parent's requests from which on a call counts as
+// made in all of them: one span in a hundred may be lost on its way, and a call
+// has two.
+const always = 0.97
+
 // expression is the structure of the entry's own calls: what is serial is
 // added, what is parallel is the maximum of.
 func (a *analyzer) expression(v *view, root graph.SlotID, kids []graph.SlotID, cur map[graph.SlotID]*nodeStat) string {
@@ -271,7 +278,7 @@ func (a *analyzer) expression(v *view, root graph.SlotID, kids []graph.SlotID, c
 				n += " × " + short(float64(st.calls)/float64(st.present))
 			}
 		}
-		if st.present < st.of {
+		if float64(st.present) < always*float64(st.of) {
 			n += "?"
 		}
 		return n

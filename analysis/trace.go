@@ -96,13 +96,18 @@ func (t *tracer) trace() (*report.Trace, error) {
 		return nil, fmt.Errorf("trace %s has no span that could begin it: all are each other's ancestors", t.store.TraceIDText(t.tree.ID))
 	}
 	record := t.builder.Record(&t.tree, entry)
+	t.reading.Resolve(record)
 	spans := slices.Clone(t.builder.Spans())
 	ledger := summary.NewLedger(t.reading.Sets[summary.Current].Calibration)
 	parts := ledger.Charge(record)
 
 	start := t.tree.Interval(entry).Start
 	out := &report.Trace{TraceID: t.store.TraceIDText(t.tree.ID), StartUnixNano: int64(start), DurationNS: record.Duration()}
-	out.Root = report.TraceRoot{SpanID: t.spanID(entry), Service: t.service(entry), Operation: t.operation(entry)}
+	served := entry // of a sidecar's span, the application behind it
+	if spans[0].Client == graph.NoNode {
+		served = spans[0].Work
+	}
+	out.Root = report.TraceRoot{SpanID: t.spanID(entry), Service: t.service(served), Operation: t.operation(served)}
 	node := func(call int32, client bool) graph.Node {
 		if client {
 			return spans[call].Client

@@ -16,9 +16,11 @@ var requestStart = []string{"http.request.header.x-request-start", "http.request
 // before reads how long the request waited before its entry span: from a stamp,
 // from an attribute that gives the time in a queue, or from a producer that is
 // the entry's parent. Links to producers are kept for when all spans are known.
-func (b *Builder) before(r *Record, t *Tree, entry Node) {
-	s, ref := t.Store, t.Spans[entry]
-	start := s.Interval(ref).Start
+// says is the span whose word is taken: the entry's, or that of the application
+// behind it.
+func (b *Builder) before(r *Record, t *Tree, entry, says Node) {
+	s, ref := t.Store, t.Spans[says]
+	start := t.Interval(entry).Start
 	if v := s.Attr(ref, requestStart...); v != 0 {
 		if at, ok := stamp(s.Text(v), start); ok {
 			r.Before, r.BeforeEvidence = int64(start-at), b.Dict.InternString("request-start stamp")

@@ -38,7 +38,10 @@ type Builder struct {
 	procs   []ProcID // by resource of the store
 	kinds   map[trace.StringID]bool
 
-	work   []todo
+	work    []todo
+	proxied []Wait // of the record being built: in front of applications
+	keys    struct{ component, nodeID trace.StringID }
+
 	slab   []Call
 	attrs  []trace.Attr
 	refs   []Refs
@@ -56,7 +59,9 @@ type Refs struct{ Client, Work Node }
 
 // NewBuilder returns a Builder of records over the codes of dict.
 func NewBuilder(dict *Dict, s *trace.Store, judge Judge) *Builder {
-	return &Builder{Dict: dict, Judge: judge, Defects: trace.Tally{}, store: s, namer: trace.NewNamer(s), kinds: map[trace.StringID]bool{}}
+	b := &Builder{Dict: dict, Judge: judge, Defects: trace.Tally{}, store: s, namer: trace.NewNamer(s), kinds: map[trace.StringID]bool{}}
+	b.keys.component, b.keys.nodeID = s.InternString("component"), s.InternString("node_id")
+	return b
 }
 
 // Records calls f for each request of the tree: one for each root, one for each
@@ -85,21 +90,25 @@ func (b *Builder) Records(t *Tree, f func(r *Record, spans []Refs)) {
 // Record cuts the record of the request that begins with one span. Spans gives
 // the nodes of its calls.
 func (b *Builder) Record(t *Tree, entry Node) *Record {
-	r := &Record{TraceID: t.ID, Entry: t.id(entry), Orphan: t.standing[entry] == orphan, Before: NoBefore}
-	ref := t.Spans[entry]
-	j := b.Judge(t.Store, ref, len(t.Children(entry)) > 0)
+	r := &Record{TraceID: t.ID, Entry: t.id(entry), Orphan: t.standing[entry] == orphan, Torn: t.orphans > 0, Before: NoBefore}
+	app := b.application(t, entry) // what a proxy in front of it encloses
+	ref := t.Spans[app]
+	j := b.Judge(t.Store, ref, len(t.Children(app)) > 0)
 	r.Outcome, r.Standing, r.Weight, r.Class, r.Reason = j.Outcome, j.Standing, j.Weight, b.str(j.Class), b.str(j.Reason)
 	if j.UnknownWeight {
-		b.Defects.Add(trace.UnknownWeight, b.where(t, entry))
+		b.Defects.Add(trace.UnknownWeight, b.where(t, app))
 	}
 	if b.namer.Templated(ref) {
-		b.Defects.Add(trace.TemplatedName, b.where(t, entry))
+		b.Defects.Add(trace.TemplatedName, b.where(t, app))
 	}
 	b.entryAttrs(r, ref)
-	b.before(r, t, entry)
+	b.before(r, t, entry, entry)
+	if app != entry && r.Before == NoBefore {
+		b.before(r, t, entry, app)
+	}
 
 	b.work = append(b.work[:0], todo{entry, -1, false})
-	b.refs = b.refs[:0]
+	b.refs, b.proxied = b.refs[:0], b.proxied[:0]
 	var calls []Call
 	first := len(b.slab)
 	for len(b.work) > 0 {
@@ -113,6 +122,7 @@ func (b *Builder) Record(t *Tree, entry Node) *Record {
 	}
 	r.Calls = calls
 	b.waits(r, t)
+	r.Waits = append(r.Waits, b.proxied...)
 	b.attempts(r)
 	if len(b.slab) > slabSize/2 {
 		b.slab = nil
@@ -145,9 +155,17 @@ func (b *Builder) call(t *Tree, w todo, first int) {
 		parentSlot = b.slab[first+int(w.parent)].Slot
 	}
 	slot := Slot{Parent: parentSlot, Kind: t.kind(n)}
-	server := NoNode
+	server, skip := NoNode, NoNode // skip is what of n's children is part of the call
 	if b.calls(t, n) {
-		server = b.server(t, n)
+		out := b.outbound(t, n)
+		if server = b.server(t, out); server == NoNode && len(t.Children(out)) > 0 {
+			out = n // it made several calls, and is one of them
+			server = b.server(t, n)
+		}
+		skip = server
+		if out != n {
+			skip = t.Children(n)[0]
+		}
 		c.Client, c.ClientEnd = b.half(t, n), b.end(t, n)
 		ref.Client = n
 		slot.Caller = b.endpoint(t, n)
@@ -155,14 +173,26 @@ func (b *Builder) call(t *Tree, w todo, first int) {
 			slot.Kind = trace.KindClient
 		}
 		if server != NoNode {
+			proxy := server
+			server = b.application(t, proxy)
+			b.observed(t, at, proxy, server)
 			c.Work, c.WorkEnd = b.half(t, server), b.end(t, server)
 			ref.Work = server
 			slot.Callee = b.endpoint(t, server)
-		} else {
-			slot.Peer = b.str(b.namer.Peer(t.Spans[n]))
+		}
+		if peer := b.str(b.namer.Peer(t.Spans[n])); server == NoNode {
+			slot.Peer = peer
+		} else if peer != 0 {
+			known := slot
+			known.Peer = peer
+			b.Dict.Slot(known) // by which the callee is told where its half is lost
 		}
 	} else {
+		proxy := n
+		n = b.application(t, proxy)
+		b.observed(t, at, proxy, n)
 		c.Work, c.WorkEnd = b.half(t, n), b.end(t, n)
+		c.Work.Interval = t.Interval(proxy) // the request is what was first seen of it
 		ref.Work = n
 		slot.Callee = b.endpoint(t, n)
 	}
@@ -184,7 +214,7 @@ func (b *Builder) call(t *Tree, w todo, first int) {
 
 	// Queued in reverse, so that the earliest is next.
 	queued := len(b.work)
-	b.queue(t, n, server, at, server != NoNode)
+	b.queue(t, n, skip, at, server != NoNode)
 	if server != NoNode {
 		b.queue(t, server, NoNode, at, false)
 		slices.SortFunc(b.work[queued:], func(x, y todo) int { return int(y.node) - int(x.node) })

@@ -27,7 +27,9 @@ type Slot struct {
 	// there is no client half; zero where only the client half was seen.
 	Callee trace.Endpoint
 
-	// Peer is the party that a client half calls, as the caller names it.
+	// Peer is the party that a client half calls, as the caller names it. No call
+	// has a slot with both Callee and Peer: such a slot says only that callers know
+	// the callee by that name.
 	Peer trace.StringID
 
 	// Kind is the kind of the outermost half.

@@ -130,6 +130,7 @@ type Record struct {
 	Standing Standing
 	Reason   trace.StringID // why it is not counted: the kind of stream, the name of the rule
 	Orphan   bool           // the entry's own caller was never received
+	Torn     bool           // spans of its trace are missing, so calls of its own may be
 	Class    trace.StringID
 	Weight   int64 // in units of 2^-20 requests
 

@@ -91,6 +91,7 @@ type Tree struct {
 	Duplicates int // exact copies that were dropped
 	Rejected   int // spans that cannot be
 
+	orphans    int // spans whose parent was never received
 	standing   []standing
 	childStart []int32 // children of i: children[childStart[i]:childStart[i+1]]
 	children   []Node
@@ -373,11 +374,13 @@ func (t *Tree) cutCycles() {
 // judge tells of missing roots and parents.
 func (t *Tree) judge() {
 	roots := 0
+	t.orphans = 0
 	for i, st := range t.standing {
 		switch st {
 		case root:
 			roots++
 		case orphan:
+			t.orphans++
 			t.defect(trace.Orphan, Node(i), "its parent was never received")
 		}
 	}

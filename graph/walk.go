@@ -81,12 +81,11 @@ type Walker struct {
 }
 
 type frame struct {
-	half   int32
-	t      int64 // everything from here on is charged
-	at     int32 // children at and after this index are done
-	next   int32 // the call that begins at t, -1 at the end
-	before int32 // the call before the segment being charged
-	infer  bool
+	half  int32
+	t     int64 // everything from here on is charged
+	at    int32 // children at and after this index are done
+	next  int32 // the call that begins at t, -1 at the end
+	infer bool
 }
 
 const noDeparture = int64(1)<<62 - 1
@@ -452,12 +451,16 @@ func (w *Walker) splitWaits() {
 	for _, s := range w.Path {
 		k := half(s.Call, s.Client)
 		waits := byHalf[k]
+		if s.Kind == GapBefore { // of the way to the server, the server's side tells as well
+			waits = append(slices.Clone(waits), byHalf[k+1]...)
+		}
 		slices.SortFunc(waits, func(a, b int32) int {
 			return cmp.Or(cmp.Compare(r.Waits[a].Start, r.Waits[b].Start), cmp.Compare(a, b))
 		})
 		for _, i := range waits {
-			from := max(s.Start, int64(r.Waits[i].Start-r.Start())+w.shift[k])
-			to := min(s.End, int64(r.Waits[i].End-r.Start())+w.shift[k])
+			shift := w.shift[half(s.Call, r.Waits[i].Client)]
+			from := max(s.Start, int64(r.Waits[i].Start-r.Start())+shift)
+			to := min(s.End, int64(r.Waits[i].End-r.Start())+shift)
 			if to <= from {
 				continue
 			}

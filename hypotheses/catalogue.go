@@ -22,8 +22,11 @@ type Cause struct {
 // explain the same milliseconds the earlier leads, because the later is its
 // consequence more often than the other way round.
 var Catalogue = []Cause{
-	mixShift, newHop, callCount, fanOut, serialization, hedging, retries, timeoutPlateau, pause, instance, lateWork, load,
-	network, clientWait, serverQueue, contention, optionalBranch, serviceTime,
+	mixShift,
+	newHop, callCount, fanOut, serialization,
+	hedging, retries, timeoutPlateau,
+	pause, instance, lateWork,
+	load, network, clientWait, serverQueue, optionalBranch, contention, serviceTime,
 }
 
 // Explain is the doc of a kind.

@@ -118,7 +118,7 @@ func (p *Pair) spread(q, level float64) spread {
 	rho := (p.Base.lag(q) + p.Cur.lag(q)) / 2
 	inverse := (1/float64(p0.n) + 1/float64(p1.n)) / 2
 	tail := (1 + level) / 2
-	t := studentT(tail, n-1) / normal(tail)
+	t := studentT(tail, max(n-1, 1)) / normal(tail)
 	// The correction of ρ for bias keeps intervals wide enough; in the count of stretches it would make the fewest
 	// blocks look dependent always, so the plain ρ counts there.
 	plain := max(rho, 0)

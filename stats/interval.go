@@ -156,8 +156,11 @@ func (s *Sample) blockVariance(q, level float64) float64 {
 	return largest * q * (1 - q) / (p * (1 - p))
 }
 
-// studentT is the quantile p of Student's t with d degrees of freedom.
+// studentT is the quantile p of Student's t with d degrees of freedom; without any, nothing bounds it.
 func studentT(p, d float64) float64 {
+	if d <= 0 {
+		return math.Inf(1)
+	}
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: d}.Quantile(p)
 }
 

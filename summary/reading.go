@@ -38,7 +38,29 @@ type Reading struct {
 
 	Endpoints []*Endpoint // entry endpoints, then inner ones, each by service and operation
 
-	below map[[2]graph.SlotID]graph.SlotID
+	below      map[[2]graph.SlotID]graph.SlotID
+	resolution *graph.Resolution
+}
+
+// Resolve gives a record that was built with the reading's Dict the slots that
+// the reading's own records have.
+func (r *Reading) Resolve(rec *graph.Record) { r.resolution.Record(rec) }
+
+// resolve finds the slots of calls whose server half was lost, of both sides
+// together: what one side lost the other may know.
+func resolve(dict *graph.Dict, m *graph.Remap, sets [2]*Set) *graph.Resolution {
+	calls := make([]int64, dict.Slots())
+	for _, set := range sets {
+		if set == nil {
+			continue
+		}
+		for _, rec := range set.Records {
+			for i := range rec.Calls {
+				calls[m.Slots[rec.Calls[i].Slot]]++
+			}
+		}
+	}
+	return dict.Resolve(calls)
 }
 
 // An Endpoint is the requests for one operation of a service.
@@ -103,6 +125,9 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	}
 	dict, m := all.Dict.Canonical(used)
 	r.Dict = dict
+	resolution := resolve(dict, m, r.Sets)
+	slots := resolution.Remap(dict)
+	r.resolution = resolution
 	clocks := graph.NewFold()
 	var queues []*queuewait.Fold
 	for _, set := range r.Sets {
@@ -111,10 +136,14 @@ func Read(base, cur []*Summary, o Options) *Reading {
 		}
 		for _, rec := range set.Records {
 			rec.Remap(m)
+			resolution.Record(rec)
 		}
-		g, q := graph.NewFold(), queuewait.NewFold()
+		g, q, resolved := graph.NewFold(), queuewait.NewFold(), queuewait.NewFold()
 		g.Merge(set.Graph, m)
+		g = resolution.Fold(g, slots)
 		q.Merge(set.Queues, m)
+		resolved.Merge(q, slots)
+		q = resolved
 		set.Graph, set.Queues = g, q
 		clocks.MergeClocks(g)
 		queues = append(queues, q)
@@ -294,6 +323,10 @@ func sub(rec *graph.Record, c int32) *graph.Record {
 		s.Calls = reparent(kept)
 	}
 	for _, w := range rec.Waits {
+		if w.Call == c && !w.Client && w.End <= first.Work.Start { // seen in front of the server's span
+			s.Before, s.BeforeEvidence = max(s.Before, 0)+w.Duration(), w.Evidence
+			continue
+		}
 		if w.Call >= c && w.Call < c+rec.Calls[c].Len && !(w.Call == c && w.Client) && len(kept) == int(rec.Calls[c].Len) {
 			w.Call -= c
 			s.Waits = append(s.Waits, w)

@@ -21,6 +21,12 @@ const Magic = "tailscope snapshot\n"
 // refused: what they mean may have changed.
 const version = 1
 
+// What is missing of a record, in bits.
+const (
+	orphan = 1 << iota
+	torn
+)
+
 // ErrNotSnapshot is returned for what does not begin with Magic.
 var ErrNotSnapshot = errors.New("not a tailscope snapshot")
 
@@ -132,11 +138,14 @@ func appendRecord(to []byte, r *graph.Record) []byte {
 	to = append(to, r.TraceID[:]...)
 	to = binary.BigEndian.AppendUint64(to, uint64(r.Entry))
 	to = append(to, byte(r.Outcome), byte(r.Standing))
-	orphan := byte(0)
+	missing := byte(0)
 	if r.Orphan {
-		orphan = 1
+		missing |= orphan
 	}
-	to = append(to, orphan)
+	if r.Torn {
+		missing |= torn
+	}
+	to = append(to, missing)
 	uint(uint64(r.Class))
 	uint(uint64(r.Reason))
 	num(r.Weight)
@@ -253,8 +262,9 @@ func decodeRecord(d *graph.Decoder, dict *graph.Dict) *graph.Record {
 	copy(r.TraceID[:], d.Take(16))
 	r.Entry = trace.SpanID(binary.BigEndian.Uint64(d.Take(8)))
 	head := d.Take(3)
-	r.Outcome, r.Standing, r.Orphan = population.Outcome(head[0]), graph.Standing(head[1]), head[2] == 1
-	if int(r.Outcome) >= len(population.Outcomes) || r.Standing > graph.Excluded || head[2] > 1 {
+	r.Outcome, r.Standing, r.Orphan = population.Outcome(head[0]), graph.Standing(head[1]), head[2]&orphan != 0
+	r.Torn = head[2]&torn != 0
+	if int(r.Outcome) >= len(population.Outcomes) || r.Standing > graph.Excluded || head[2]&^(orphan|torn) != 0 {
 		d.Fail()
 	}
 	r.Class, r.Reason = str(), str()

@@ -92,6 +92,8 @@ var analysed = set(
 	"cache.hit", "cache.key", "enduser.id", "graphql.operation.name", "graphql.operation.type",
 	// Waiting and threads.
 	"thread.name", "thread.id", "code.function", "code.function.name", "executor.name", "queue.name", "queue.time_ms", "http.server.request.time_in_queue",
+	// Sidecars of a service mesh.
+	"istio.canonical_service", "node_id",
 	// Serverless.
 	"faas.trigger", "faas.coldstart", "faas.name", "faas.invoked_name",
 	// Kind where the format has no field of its own.

@@ -14,6 +14,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/tailscope/tailscope/report"
+	"github.com/tailscope/tailscope/trace"
+	"github.com/tailscope/tailscope/trace/tracetest"
 )
 
 // The laws relate two runs of the command. They are checked on every case whose
@@ -192,6 +194,36 @@ func TestLaws(t *testing.T) {
 				renamed.Endpoints[i].Shape = plain.Endpoints[i].Shape
 			}
 			same(t, "renamed", want, strings.ReplaceAll(encoded(t, renamed), prefix, ""))
+		})
+	}
+}
+
+// Random traces are odd on purpose (package tracetest). Whatever they are, the
+// report holds its own rules, and shuffling changes nothing.
+func TestRandomTraces(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 7))
+			l := lawful{name: "random"}
+			for side := range l.side {
+				if side == 0 && seed%3 == 0 {
+					continue // a single data set
+				}
+				store := trace.NewStore(trace.NewTables())
+				store.KeepAll = true
+				spans := tracetest.Random(rng, 3+rng.IntN(20))
+				for i := range spans {
+					spans[i].Flags = 0 // OTLP has none
+				}
+				tracetest.Fill(store, spans)
+				data, err := tracetest.Lines(store)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.side[side] = splitLines(data)
+			}
+			want := encoded(t, l.analyze(t, 1, one, asIs))
+			same(t, "shuffled over files", want, encoded(t, l.shuffled(rng).analyze(t, 2, func(i int) int { return i % 2 }, asIs)))
 		})
 	}
 }

@@ -54,6 +54,9 @@ func Write(w io.Writer, r *report.Report, o Options) error {
 	return draw(w, page.Report(r, page.Options{Top: o.Top, Brief: o.Brief}), o)
 }
 
+// WriteGraph draws the structures of a report's endpoints.
+func WriteGraph(w io.Writer, r *report.Report, o Options) error { return draw(w, page.Graph(r), o) }
+
 // WriteTrace draws one request.
 func WriteTrace(w io.Writer, t *report.Trace, o Options) error {
 	return draw(w, page.Trace(t, page.TraceOptions{Rows: o.Rows}), o)
@@ -63,7 +66,17 @@ func draw(w io.Writer, p *page.Page, o Options) error {
 	if o.Width == 0 {
 		o.Width = DefaultWidth
 	}
-	c := &canvas{w: bufio.NewWriter(w), width: max(MinWidth, min(MaxWidth, o.Width)), color: o.Color}
+	o.Width = max(MinWidth, o.Width)
+	return WritePage(w, p, o)
+}
+
+// WritePage draws a page or a part of one, for who has laid it out already. Width is kept below MaxWidth and may be
+// less than MinWidth: then tables become lists.
+func WritePage(w io.Writer, p *page.Page, o Options) error {
+	c := &canvas{w: bufio.NewWriter(w), width: max(leastWidth, min(MaxWidth, o.Width)), color: o.Color}
 	c.page(p)
 	return c.w.Flush()
 }
+
+// leastWidth is what the deepest indentation and a word of a few letters take.
+const leastWidth = 24

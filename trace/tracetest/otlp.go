@@ -17,6 +17,11 @@ func OTLP(text string) ([]byte, error) {
 	if err := Add(s, text, 1); err != nil {
 		return nil, err
 	}
+	return Lines(s)
+}
+
+// Lines is the spans of a store as OTLP writes them.
+func Lines(s *trace.Store) ([]byte, error) {
 	var out []byte
 	for i := range s.Len() {
 		r := trace.SpanRef(i)

@@ -1,0 +1,61 @@
+package tui
+
+import (
+	"context"
+	"io"
+
+	"github.com/tailscope/tailscope/report"
+)
+
+// A Source is where the program gets what it shows. Its functions are called outside of the drawing goroutine and may
+// take their time; they end early when ctx does.
+type Source struct {
+	// Report reads the inputs and analyses them. progress tells of bytes; total is 0 if it is not known.
+	Report func(ctx context.Context, progress func(done, total int64)) (*report.Report, error)
+
+	// Trace finds one request of a set, report.Baseline or report.Current.
+	Trace func(ctx context.Context, set, id string) (*report.Trace, error)
+
+	// NoTraces says why no request of a set can be opened; "" where they can. Nil: all can.
+	NoTraces func(set string) string
+
+	Args   string                  // input of the commands that are copied: "--baseline a --current b", quoted for a shell
+	Inputs func(set string) string // the paths of one set, quoted for a shell
+}
+
+// An Effect is something that App wants done and that is not a frame.
+type Effect interface{ effect() }
+
+// Quit ends the program.
+type Quit struct{}
+
+// Load reads the report.
+type Load struct{ Req int }
+
+// LoadTraces reads requests; the answer goes to [App.Traces].
+type LoadTraces struct {
+	Req  int
+	Refs []TraceRef
+}
+
+// Cancel ends the loading that nobody waits for any more.
+type Cancel struct{}
+
+// Copy puts text on the clipboard of the user's terminal.
+type Copy struct{ Text string }
+
+// Export writes a new file; the answer goes to [App.Exported].
+type Export struct {
+	Name  string // suggested; another is taken if it exists
+	Write func(io.Writer) error
+}
+
+// A TraceRef names one request.
+type TraceRef struct{ Set, ID string }
+
+func (Quit) effect()       {}
+func (Load) effect()       {}
+func (LoadTraces) effect() {}
+func (Cancel) effect()     {}
+func (Copy) effect()       {}
+func (Export) effect()     {}
