@@ -166,7 +166,7 @@ func (a *analyzer) attempts(e *report.Endpoint, v *view) {
 		}
 		s := a.reading.Dict.SlotAt(t.Slot())
 		row := report.Attempts{Service: a.caller(s), Peer: a.peer(s), Operation: a.shownOperation(s), AttemptTotals: attemptTotals(t)}
-		if base != nil {
+		if v.Sides[summary.Baseline] != nil {
 			if b == nil {
 				b = &latework.Attempts{}
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/latework"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/summary"
 )
@@ -53,6 +54,8 @@ func (a *Asking) hedgeFinding(t *target) Finding {
 		Ran:      true,
 		Outcome:  fmt.Sprintf("its median is %s where it was %s; the time before it at p99 %s where it was %s", msText(works[1].at(0.5)), msText(works[0].at(0.5)), msText(gaps[1].at(0.99)), msText(gaps[0].at(0.99))),
 	}
+	h := a.hedgeTable(t)
+	f.Evidence = append(f.Evidence, says("spans", int(h.Second), "P(second slow | first slow) is %.2g, P(slow) is %.2g: %s", h.Again(), h.Slow(), h.Verdict()))
 	slower := works[1].at(0.5) > 1.3*works[0].at(0.5)
 	f.Check.Against = slower
 	if slower {
@@ -64,6 +67,30 @@ func (a *Asking) hedgeFinding(t *target) Finding {
 		f.Below = func(o *Finding) bool { return o.Kind == "service-time" && o.Service == peer && o.Operation == op }
 	}
 	return f
+}
+
+// hedgeTable counts the current calls of a target by whether both attempts were
+// slow: longer than the delay after which the second began.
+func (a *Asking) hedgeTable(t *target) latework.HedgeTable {
+	var h latework.HedgeTable
+	tr := &t.sides[summary.Current]
+	for j, q := range a.cur().Counted {
+		for _, l := range tr.logicals(q, j) {
+			first := &q.Calls[l[0]]
+			w := float64(q.Weight) / graph.OneRequest
+			h.Calls += w
+			if len(l) < 2 || q.Calls[l[1]].Flags&graph.Hedge == 0 {
+				continue
+			}
+			second := &q.Calls[l[1]]
+			delay := int64(second.Outer().Start - first.Outer().Start)
+			h.FirstSlow, h.Second = h.FirstSlow+w, h.Second+w
+			if second.Outer().Duration() > delay {
+				h.BothSlow += w
+			}
+		}
+	}
+	return h
 }
 
 // answeredAsBefore puts a target's logical calls back to how long they took until

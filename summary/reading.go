@@ -162,6 +162,7 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	for _, set := range r.Sets {
 		if set != nil {
 			set.Calibration = &Calibration{Dict: dict, Verdicts: graph.NewVerdicts(dict, set.Graph, solved), Floors: floors}
+			set.Calibration.Verdicts.Hold(graph.KeptHedges(set.Records), set.Records)
 			set.dwell()
 		}
 	}
