@@ -97,7 +97,7 @@ func (w *Walker) enter(p *Plan, orders *Verdicts, parent, k int32, earlier []int
 	p.parent[k] = parent
 	s := Step{Half: k, from: int32(len(p.after))}
 	start := w.clipStart[k]
-	if w.end[k] > w.clipEnd[k] && w.r.Calls[k/2].Flags&Loser == 0 && !w.r.Calls[k/2].ClientEnd.Left() {
+	if w.end[k] > w.clipEnd[k] && w.r.Calls[k/2].Flags&Loser == 0 && !w.r.Calls[k/2].ClientEnd.Left() && !w.abandoned(k/2) {
 		p.Clipped = true
 	}
 	base := w.clipStart[parent]
