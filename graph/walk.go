@@ -120,6 +120,9 @@ func half(call int32, client bool) int32 {
 // record's duration.
 func (w *Walker) Walk(r *Record) {
 	w.r = r
+	if cap(w.Path) > giant && len(r.Calls) < cap(w.Path)/16 {
+		w.Path, w.Late, w.After, w.Moved, w.stack = nil, nil, nil, nil, nil
+	}
 	w.Path, w.Late, w.After, w.Moved = w.Path[:0], w.Late[:0], w.After[:0], w.Moved[:0]
 	w.place()
 	w.clip()
@@ -129,8 +132,12 @@ func (w *Walker) Walk(r *Record) {
 	w.splitWaits()
 }
 
+// giant is the scratch memory, in elements, that is given back once a request
+// needs a sixteenth of it or less.
+const giant = 1 << 16
+
 func grow[T any](s []T, n int) []T {
-	if cap(s) < n {
+	if cap(s) < n || cap(s) > giant && n < cap(s)/16 {
 		return make([]T, n, n+n/4)
 	}
 	return s[:n]
