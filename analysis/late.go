@@ -2,225 +2,176 @@ package analysis
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/hypotheses"
+	"github.com/tailscope/tailscope/latework"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/summary"
-	"github.com/tailscope/tailscope/trace"
 )
 
 // late fills the work after callers left, and after responses.
 func (a *analyzer) late(e *report.Endpoint, v *view) {
-	totals, edges, after := a.lateOf(v, v.side())
-	e.LateWork.LateTotals, e.LateWork.Edges, e.After = totals, edges, after
-	if b := v.Sides[summary.Baseline]; b != nil {
-		t, _, _ := a.lateOf(v, b)
-		e.LateWork.Baseline = &t
-	}
-}
-
-func (a *analyzer) lateOf(v *view, s *hypotheses.Side) (totals report.LateTotals, edges report.List[report.LateEdge], after report.After) {
-	l := summary.NewLedger(s.Set.Calibration)
-	byEdge := map[graph.SlotID]*report.LateEdge{}
-	seconds := window(s.Set)
-	var total float64
-	for _, q := range s.All {
-		if q.Standing != graph.Counted {
-			continue
-		}
-		w := weight(q.Weight)
-		l.Charge(q.Record)
-		late := map[int32][]trace.Interval{} // by the call that was left
-		var all, beyond []trace.Interval
-		for _, b := range l.Walker.Late {
-			if q.Calls[b.By].Flags&graph.Loser != 0 {
-				continue // hedging's
-			}
-			iv := trace.Interval{Start: trace.Time(b.Start), End: trace.Time(b.End)}
-			late[b.By] = append(late[b.By], iv)
-			all = append(all, iv)
-		}
-		for _, b := range l.Walker.After {
-			beyond = append(beyond, trace.Interval{Start: trace.Time(b.Start), End: trace.Time(b.End)})
-		}
-		if n := union(beyond); n > 0 {
-			after.Requests += report.Float(w)
-			after.TotalMs += report.Float(w * float64(n) / 1e6)
-		}
-		ns := union(all)
-		total += w * float64(ns)
-		totals.TotalMs += report.Float(w * float64(ns) / 1e6)
-		for i := range q.Calls {
-			c := &q.Calls[i]
-			if i > 0 && !c.Client.Seen() && c.OuterEnd() == graph.Succeeded {
-				continue // not a call to someone
-			}
-			totals.Attempts += report.Float(w)
-			slot := v.Relative(q, c.Slot)
-			edge := byEdge[slot]
-			if edge == nil {
-				sl := a.reading.Dict.SlotAt(slot)
-				edge = &report.LateEdge{Service: a.caller(sl), Peer: a.peer(sl), Operation: a.shownOperation(sl), MeanInFlight: report.Null, WaitingMs: report.Null, WorkingMs: report.Null}
-				byEdge[slot] = edge
-			}
-			edge.Attempts += report.Float(w)
-			a.belief(edge, c, w)
-			if n := union(late[int32(i)]); n > 0 {
-				totals.LateAttempts += report.Float(w)
-				edge.LateAttempts += report.Float(w)
-				edge.TotalMs += report.Float(w * float64(n) / 1e6)
-				if c.Paired() && l.Walker.Began(int32(i), false) >= l.Walker.Ended(int32(i), true) {
-					edge.StartedAfter += report.Float(w)
-				}
-			}
+	n := a.lateOf(v, v.side())
+	seconds := window(v.side().Set)
+	e.LateWork.LateTotals = lateTotals(n, seconds)
+	e.After = report.After{Requests: report.Float(n.AfterRequests), TotalMs: report.Float(n.AfterNS / 1e6)}
+	for _, slot := range slices.SortedFunc(maps.Keys(n.Edges), func(x, y graph.SlotID) int {
+		return strings.Compare(a.reading.Dict.Path(x), a.reading.Dict.Path(y))
+	}) {
+		l := n.Edges[slot]
+		if l.LateAttempts > 0 || l.FailedSucceeded > 0 || l.FailedUnknown > 0 {
+			e.LateWork.Edges = append(e.LateWork.Edges, a.lateEdge(slot, l, seconds))
 		}
 	}
-	totals.MeanInFlight = report.Null
-	if seconds > 0 {
-		totals.MeanInFlight = report.Some(total / 1e9 / seconds)
-	}
-	for _, edge := range byEdge {
-		if edge.LateAttempts == 0 && edge.ClientFailedServerSucceeded == 0 && edge.ClientFailedUnknown == 0 {
-			continue
-		}
-		if seconds > 0 {
-			edge.MeanInFlight = report.Some(float64(edge.TotalMs) / 1e3 / seconds)
-		}
-		edges = append(edges, *edge)
-	}
-	slices.SortFunc(edges, func(x, y report.LateEdge) int {
+	slices.SortStableFunc(e.LateWork.Edges, func(x, y report.LateEdge) int {
 		return cmp.Or(cmp.Compare(y.TotalMs, x.TotalMs), cmp.Compare(x.Service, y.Service), cmp.Compare(x.Peer, y.Peer), cmp.Compare(x.Operation, y.Operation), cmp.Compare(y.Attempts, x.Attempts))
 	})
-	return totals, edges, after
+	if b := v.Sides[summary.Baseline]; b != nil {
+		t := lateTotals(a.lateOf(v, b), window(b.Set))
+		e.LateWork.Baseline = &t
+	}
+	e.LateWork.Warnings = append(e.LateWork.Warnings, a.longTimeouts(v)...)
 }
 
-// belief counts what a client believed against what its server did.
-func (a *analyzer) belief(edge *report.LateEdge, c *graph.Call, w float64) {
-	if !c.Client.Seen() {
-		return
-	}
-	n := report.Float(w)
-	failed := c.ClientEnd != graph.Succeeded
-	switch {
-	case !c.Work.Seen() && failed:
-		edge.ClientFailedUnknown += n
-	case !c.Work.Seen():
-		edge.ClientSucceededUnknown += n
-	case c.WorkEnd == graph.Succeeded && failed:
-		edge.ClientFailedServerSucceeded += n
-	case c.WorkEnd == graph.Succeeded:
-		edge.ClientSucceededServerSucceeded += n
-	case failed:
-		edge.ClientFailedServerFailed += n
-	default:
-		edge.ClientSucceededServerFailed += n
-	}
+// lateOf counts over all requests of a side, also those that are not in the
+// percentiles because their caller left.
+func (a *analyzer) lateOf(v *view, s *hypotheses.Side) *latework.LateCounter {
+	n := &latework.LateCounter{}
+	a.walk(s, func(w *graph.Walker, q *summary.Request) {
+		n.Add(w, q.Record, weight(q.Weight), func(slot graph.SlotID) graph.SlotID { return v.Relative(q, slot) })
+	})
+	return n
 }
 
-// union is the length of the union of intervals, which it sorts.
-func union(v []trace.Interval) int64 {
-	slices.SortFunc(v, func(a, b trace.Interval) int { return cmp.Compare(a.Start, b.Start) })
-	var total int64
-	var end trace.Time
-	for i, x := range v {
-		if i == 0 || x.Start > end {
-			total += x.Duration()
-			end = x.End
-		} else if x.End > end {
-			total += int64(x.End - end)
-			end = x.End
+// walk gives every request of a side that is no stream, with its path walked.
+func (a *analyzer) walk(s *hypotheses.Side, f func(*graph.Walker, *summary.Request)) {
+	w := &graph.Walker{Dict: a.reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
+	for _, q := range s.All {
+		if q.Standing == graph.Counted {
+			w.Walk(q.Record)
+			f(w, q)
 		}
 	}
-	return total
+}
+
+func lateTotals(n *latework.LateCounter, seconds float64) report.LateTotals {
+	t := report.LateTotals{Attempts: report.Float(n.Total.Attempts), LateAttempts: report.Float(n.Total.LateAttempts), TotalMs: report.Float(n.Total.NS / 1e6), MeanInFlight: report.Null}
+	if seconds > 0 {
+		t.MeanInFlight = report.Some(n.Total.NS / 1e9 / seconds)
+	}
+	return t
+}
+
+const (
+	// minStops is how many calls must have been left to say how their callee takes
+	// it, and longStop the mean time in ns that it goes on for from which on a
+	// deadline is not heard of.
+	minStops = 10
+	longStop = 50e6
+)
+
+func (a *analyzer) lateEdge(slot graph.SlotID, l *latework.Late, seconds float64) report.LateEdge {
+	s := a.reading.Dict.SlotAt(slot)
+	r := report.LateEdge{
+		Service: a.caller(s), Peer: a.peer(s), Operation: a.shownOperation(s),
+		Attempts: report.Float(l.Attempts), LateAttempts: report.Float(l.LateAttempts), StartedAfter: report.Float(l.StartedAfter), TotalMs: report.Float(l.NS / 1e6),
+		MeanInFlight: report.Null, WaitingMs: report.Null, WorkingMs: report.Null,
+		ClientFailedServerSucceeded: report.Float(l.FailedSucceeded), ClientFailedServerFailed: report.Float(l.FailedFailed), ClientFailedUnknown: report.Float(l.FailedUnknown),
+		ClientSucceededServerSucceeded: report.Float(l.SucceededSucceeded), ClientSucceededServerFailed: report.Float(l.SucceededFailed), ClientSucceededUnknown: report.Float(l.SucceededUnknown),
+	}
+	r.SideEffecting = latework.SideEffecting(r.Operation)
+	if seconds > 0 {
+		r.MeanInFlight = report.Some(l.NS / 1e9 / seconds)
+	}
+	if l.NS > 0 {
+		r.WaitingMs, r.WorkingMs = report.Some(l.Waiting/1e6), report.Some(l.Working/1e6)
+	}
+	if l.LateAttempts >= minStops && l.MeanStop() >= longStop {
+		text := fmt.Sprintf("it goes on for %.3g ms on average after its caller has left: neither the deadline nor the cancellation reaches it, or it does not look", l.MeanStop()/1e6)
+		if r.SideEffecting {
+			text += "; by its name it changes something, and may lawfully finish"
+		}
+		r.Warnings = append(r.Warnings, text)
+	}
+	if l.StartedAfter > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%.0f calls began after their caller had left: a deadline that comes along would have refused them", l.StartedAfter))
+	}
+	return r
+}
+
+// longTimeouts says which calls are given longer than the objective leaves.
+func (a *analyzer) longTimeouts(v *view) (out report.List[string]) {
+	if a.o.Objective == 0 {
+		return nil
+	}
+	type seen struct{ ns, left []int64 }
+	by := map[graph.SlotID]*seen{}
+	for _, q := range v.side().All {
+		for i := 1; i < len(q.Calls); i++ {
+			c := &q.Calls[i]
+			if !c.Client.Seen() || c.ClientEnd != graph.TimedOut {
+				continue
+			}
+			slot := v.Relative(q, c.Slot)
+			if by[slot] == nil {
+				by[slot] = &seen{}
+			}
+			by[slot].ns = append(by[slot].ns, c.Client.Duration())
+			by[slot].left = append(by[slot].left, int64(a.o.Objective)-int64(c.Client.Start-q.Start()))
+		}
+	}
+	slots := make([]graph.SlotID, 0, len(by))
+	for slot := range by {
+		slots = append(slots, slot)
+	}
+	slices.Sort(slots)
+	for _, slot := range slots {
+		ns, ok := latework.Plateau(by[slot].ns)
+		if left := median(by[slot].left); ok && ns > left {
+			s := a.reading.Dict.SlotAt(slot)
+			out = append(out, fmt.Sprintf("%s gives %s %.4g ms where the objective leaves %.4g ms: a timeout of its own, not the remaining time", a.caller(s), a.shownOperation(s), float64(ns)/1e6, max(float64(left)/1e6, 0)))
+		}
+	}
+	return out
 }
 
 // attempts fills the calls that were tried more than once, or failed.
 func (a *analyzer) attempts(e *report.Endpoint, v *view) {
-	type key struct {
-		parent graph.SlotID
-		caller trace.Endpoint
+	count := func(s *hypotheses.Side) map[latework.Target]*latework.Attempts {
+		n := &latework.AttemptCounter{}
+		a.walk(s, func(w *graph.Walker, q *summary.Request) {
+			n.Add(w, q.Record, weight(q.Weight), func(slot graph.SlotID) graph.SlotID { return v.Relative(q, slot) })
+		})
+		return n.Targets
 	}
-	count := func(s *hypotheses.Side) (map[key]*report.AttemptTotals, map[key]graph.SlotID) {
-		m, slots := map[key]*report.AttemptTotals{}, map[key]graph.SlotID{}
-		l := summary.NewLedger(s.Set.Calibration)
-		for _, q := range s.All {
-			if q.Standing != graph.Counted {
-				continue
-			}
-			w := report.Float(weight(q.Weight))
-			keyOf := func(i int32) (key, graph.SlotID) {
-				slot := v.Relative(q, q.Calls[i].Slot)
-				sl := a.reading.Dict.SlotAt(slot)
-				return key{parent: sl.Parent, caller: sl.Caller}, slot
-			}
-			for i := 1; i < len(q.Calls); i++ {
-				c := &q.Calls[i]
-				if !c.Client.Seen() {
-					continue
-				}
-				k, slot := keyOf(int32(i))
-				t := m[k]
-				if t == nil {
-					t = &report.AttemptTotals{}
-					m[k] = t
-				}
-				// Named by the callee where any attempt reached it.
-				if old, ok := slots[k]; !ok || a.reading.Dict.SlotAt(old).Callee.Service == 0 || slot < old && a.reading.Dict.SlotAt(slot).Callee.Service != 0 {
-					slots[k] = slot
-				}
-				t.Attempts += w
-				switch {
-				case c.Flags&graph.Retry != 0:
-					t.Retries += w
-				case c.Flags&graph.Hedge != 0:
-					t.Hedges += w
-				default:
-					t.Logical += w
-				}
-				if c.ClientEnd != graph.Succeeded && c.Flags&graph.Loser == 0 {
-					t.Failed += w
-					t.FailedMs += w * report.Float(float64(c.Client.Duration())/1e6)
-				}
-				if c.Flags&graph.Retry != 0 && c.Paired() && c.WorkEnd == graph.Succeeded {
-					t.Duplicates += w * duplicated(q.Record, int32(i))
-				}
-			}
-			for _, p := range l.Charge(q.Record) {
-				if p.Kind == summary.Backoff && p.Next >= 0 {
-					if k, _ := keyOf(p.Next); m[k] != nil {
-						m[k].BackoffMs += w * report.Float(float64(p.End-p.Start)/1e6)
-					}
-				}
-			}
-		}
-		return m, slots
-	}
-	cur, slots := count(v.side())
-	var base map[key]*report.AttemptTotals
+	cur := count(v.side())
+	var base map[latework.Target]*latework.Attempts
 	if b := v.Sides[summary.Baseline]; b != nil {
-		base, _ = count(b)
+		base = count(b)
 	}
-	// By content: rows that the order below does not tell apart keep this one.
 	d := a.reading.Dict
-	keys := slices.SortedFunc(maps.Keys(cur), func(x, y key) int {
-		return cmp.Or(strings.Compare(d.Path(x.parent), d.Path(y.parent)), strings.Compare(d.String(x.caller.Service), d.String(y.caller.Service)), strings.Compare(d.String(x.caller.Operation), d.String(y.caller.Operation)))
+	targets := slices.SortedFunc(maps.Keys(cur), func(x, y latework.Target) int {
+		return cmp.Or(strings.Compare(d.Path(x.Parent), d.Path(y.Parent)), strings.Compare(d.String(x.Name.Service), d.String(y.Name.Service)), strings.Compare(d.String(x.Name.Operation), d.String(y.Name.Operation)))
 	})
-	for _, k := range keys {
+	for _, k := range targets {
 		t, b := cur[k], base[k]
 		if t.Attempts == t.Logical && t.Failed == 0 && (b == nil || b.Attempts == b.Logical && b.Failed == 0) {
 			continue
 		}
-		s := a.reading.Dict.SlotAt(slots[k])
-		row := report.Attempts{Service: a.caller(s), Peer: a.peer(s), Operation: a.shownOperation(s), AttemptTotals: *t}
+		s := a.reading.Dict.SlotAt(t.Slot())
+		row := report.Attempts{Service: a.caller(s), Peer: a.peer(s), Operation: a.shownOperation(s), AttemptTotals: attemptTotals(t)}
 		if base != nil {
 			if b == nil {
-				b = &report.AttemptTotals{}
+				b = &latework.Attempts{}
 			}
-			row.Baseline = b
+			was := attemptTotals(b)
+			row.Baseline = &was
 		}
 		e.Attempts = append(e.Attempts, row)
 	}
@@ -229,15 +180,59 @@ func (a *analyzer) attempts(e *report.Endpoint, v *view) {
 	})
 }
 
-// duplicated is 1 if the work of retry i had been done by the attempt before
-// it, which its client believed to have failed.
-func duplicated(r *graph.Record, i int32) report.Float {
-	c := &r.Calls[i]
-	for k := c.Parent + 1; k < i; k += r.Calls[k].Len {
-		b := &r.Calls[k]
-		if b.Slot == c.Slot && b.Attempt+1 == c.Attempt && b.ClientEnd != graph.Succeeded && b.Work.Seen() && b.WorkEnd == graph.Succeeded {
-			return 1
-		}
+func attemptTotals(t *latework.Attempts) report.AttemptTotals {
+	return report.AttemptTotals{
+		Logical: report.Float(t.Logical), Attempts: report.Float(t.Attempts), Retries: report.Float(t.Retries), Hedges: report.Float(t.Hedges), Duplicates: report.Float(t.Duplicates),
+		Failed: report.Float(t.Failed), FailedMs: report.Float(t.FailedNS / 1e6), BackoffMs: report.Float(t.BackoffNS / 1e6),
 	}
-	return 0
+}
+
+const (
+	// minGathers is how many gathers are needed to say how often a branch is slow,
+	// and minBranches how many branches make a fan-out.
+	minGathers  = 20
+	minBranches = 2
+)
+
+// fanOut fills the sets of parallel calls of which the slowest decides. A branch
+// is slow if it ends later than nine in ten gathers do; in the baseline, where
+// there is one.
+func (a *analyzer) fanOut(e *report.Endpoint, v *view, nodes map[graph.SlotID]report.NodeID) {
+	gathers := func(s *hypotheses.Side) map[graph.SlotID][]latework.Gather {
+		to := map[graph.SlotID][]latework.Gather{}
+		for _, q := range s.Counted {
+			latework.Gathers(q.Record, s.Set.Calibration.Verdicts, weight(q.Weight), func(slot graph.SlotID) graph.SlotID { return v.Relative(q, slot) }, to)
+		}
+		return to
+	}
+	cur := gathers(v.side())
+	var base map[graph.SlotID][]latework.Gather
+	if b := v.Sides[summary.Baseline]; b != nil {
+		base = gathers(b)
+	}
+	for parent, list := range cur {
+		id, ok := nodes[parent]
+		if !ok || len(list) < minGathers {
+			continue
+		}
+		from := base[parent]
+		if len(from) < minGathers {
+			from = list
+		}
+		f := latework.Judge(list, latework.Threshold(from))
+		row := report.FanOut{Node: id, Branches: int(math.Round(f.Branches)), Independent: report.Some(f.Independent), Observed: report.Some(f.Observed), NEff: report.Some(f.Effective)}
+		if row.Branches < minBranches {
+			continue
+		}
+		for _, s := range f.Slots {
+			row.PSlow = append(row.PSlow, report.Some(s.Slow))
+			node, ok := nodes[s.Slot]
+			if !ok {
+				node = report.NoNode
+			}
+			row.Owners = append(row.Owners, report.BranchOwner{Node: node, Share: report.Some(s.Last)})
+		}
+		e.FanOut = append(e.FanOut, row)
+	}
+	slices.SortFunc(e.FanOut, func(x, y report.FanOut) int { return cmp.Compare(x.Node, y.Node) })
 }

@@ -26,6 +26,7 @@ func (a *analyzer) row(v *view) report.Endpoint {
 	a.queues(&e, v)
 	a.late(&e, v)
 	a.attempts(&e, v)
+	a.fanOut(&e, v, nodes)
 	a.causes(&e, v)
 	a.exemplars(&e, v)
 	return e

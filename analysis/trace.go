@@ -9,6 +9,7 @@ import (
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/ingest"
+	"github.com/tailscope/tailscope/latework"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/summary"
@@ -280,7 +281,7 @@ func (t *tracer) self(n graph.Node) int64 {
 			covered = append(covered, c)
 		}
 	}
-	return v.Duration() - union(covered)
+	return v.Duration() - latework.Union(covered)
 }
 
 func (t *tracer) defects(out *report.Trace, r *graph.Record, spans []graph.Refs, w *graph.Walker) {

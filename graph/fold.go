@@ -72,7 +72,6 @@ type Folder struct {
 	kids   []int32
 	groups []slotGroup
 	pairs  []pairBound
-	events []trace.Time
 }
 
 type slotGroup struct {

@@ -88,12 +88,11 @@ type Walker struct {
 }
 
 type frame struct {
-	half   int32
-	t      int64 // everything from here on is charged
-	at     int32 // children at and after this index are done
-	next   int32 // the call that begins at t, -1 at the end
-	before int32 // the call before the segment being charged
-	infer  bool
+	half  int32
+	t     int64 // everything from here on is charged
+	at    int32 // children at and after this index are done
+	next  int32 // the call that begins at t, -1 at the end
+	infer bool
 }
 
 const noDeparture = int64(1)<<62 - 1

@@ -64,7 +64,6 @@ type Attribute struct {
 
 // Attributes compares all keys of entry spans and their resources.
 func (c *Comparison) Attributes() []*Attribute {
-	type slot struct{ key, value trace.StringID }
 	d := c.Reading.Dict
 	counts := [2]map[trace.StringID]map[trace.StringID]int{{}, {}}
 	tooMany := map[trace.StringID]bool{}

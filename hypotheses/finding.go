@@ -63,6 +63,7 @@ type Finding struct {
 	Evidence, Against []Evidence
 	Check             Check
 	Warnings          []string
+	Doubtful          bool // a warning says that it may be something else: it is weak
 
 	// Factor is the replay; Weights reweights the requests, for a change of mix.
 	Factor  Factor

@@ -30,6 +30,10 @@ const (
 	// was in flight besides.
 	minSilence   = 20_000_000
 	missedEvents = 3
+	// minBurst events within burst end a stop: what had waited begins or ends
+	// together. A lull that one long piece of work ends has one.
+	burst    = 3_000_000
+	minBurst = 3
 	// pausesRose is by how much the time stood still must have grown, and
 	// minPauses how many stops make a finding.
 	pausesRose = 2
@@ -92,6 +96,11 @@ func (a *Asking) silences(side int) map[graph.ProcID][]silence {
 		for i := 1; i < len(list); i++ {
 			gap := list[i] - list[i-1]
 			if gap < minSilence || rate*float64(gap) < missedEvents {
+				continue
+			}
+			// What waited goes on together.
+			after, _ := slices.BinarySearch(list, list[i]+burst+1)
+			if n := float64(after - i); n < minBurst || n < 3*rate*float64(burst) {
 				continue
 			}
 			v := trace.Interval{Start: list[i-1], End: list[i]}

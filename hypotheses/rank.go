@@ -14,7 +14,7 @@ type Ranking struct {
 	Findings []Finding
 
 	// Unexplained is what is left of the target quantile's change with all
-	// findings put back together; NaN without any.
+	// findings put back together; NaN where nothing was asked.
 	Unexplained float64
 
 	// Inexact is the share of requests in which something had to be cut to fit,
@@ -98,9 +98,7 @@ func Rank(c *Comparison) *Ranking {
 		found[i].Strength = strength(c, &found[i], change)
 	}
 	r.Findings = found
-	if len(found) > 0 {
-		r.Unexplained = sign*change - a.together(found, sign)
-	}
+	r.Unexplained = sign*change - a.together(found, sign)
 	return r
 }
 
@@ -207,7 +205,7 @@ func strength(c *Comparison, f *Finding, change float64) Strength {
 	share := f.Explains / math.Abs(change)
 	decided := f.Check.Ran && !f.Check.Against && len(f.Warnings) == 0
 	switch {
-	case f.Lo <= 0:
+	case f.Lo <= 0 || f.Doubtful:
 		return Weak
 	case share >= 0.5 && decided:
 		return Strong

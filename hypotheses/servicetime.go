@@ -102,6 +102,10 @@ func (a *Asking) serviceFinding(slot graph.SlotID) (Finding, bool) {
 			g(j, p, values)
 		}
 	}
+	if share := a.tornLeaf(slot); share > maxTorn {
+		f.Doubtful = true
+		f.Warnings = append(f.Warnings, fmt.Sprintf("in %.0f %% of the requests a span's parent was never received, and here no call is seen: the time may be that of calls whose client spans are missing", 100*share))
+	}
 	was, is := a.own(summary.Baseline, slot), a.own(summary.Current, slot)
 	f.Claim = fmt.Sprintf("%s of %s itself takes longer", op, f.Service)
 	if uninstrumented {
@@ -133,6 +137,31 @@ func (a *Asking) serviceFinding(slot graph.SlotID) (Finding, bool) {
 		f.Check.Outcome = fmt.Sprintf("the fastest tenth took up to %s where it was %s", msText(low1), msText(low0))
 	}
 	return f, true
+}
+
+// maxTorn is the share of torn traces from which the own time of work without
+// calls is not taken at its word.
+const maxTorn = 0.1
+
+// tornLeaf is the share of the current requests whose trace is torn and in which
+// the work of slot makes no call that was seen.
+func (a *Asking) tornLeaf(slot graph.SlotID) float64 {
+	torn, n := 0, 0
+	for _, q := range a.cur().Counted {
+		for i := range q.Calls {
+			if q.Calls[i].Work.Seen() && a.Relative(q, q.Calls[i].Slot) == slot {
+				n++
+				if q.Torn && q.Calls[i].Len == 1 {
+					torn++
+				}
+				break
+			}
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return float64(torn) / float64(n)
 }
 
 // behind reports whether slot's work is what the calls of a queue hold their

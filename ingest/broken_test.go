@@ -21,6 +21,9 @@ func spanLine(spans ...string) string {
 }
 
 func spanWith(fields string) string {
+	if !strings.Contains(fields, "TimeUnixNano") { // the last of two fields holds
+		fields += `,"startTimeUnixNano":"1767268800000000000","endTimeUnixNano":"1767268800001000000"`
+	}
 	return `{"traceId":"59d6ae79303dfe246e02ca584d812a8f","spanId":"bbdce5f47896d3e9","name":"n",` + fields + `}`
 }
 
@@ -42,12 +45,16 @@ func TestBrokenText(t *testing.T) {
 		{"line cut behind a comma", ok[:strings.Index(ok, `"scopeSpans"`)] + "\n" + ok, 1, 1, []string{"line 1: ends before it is complete"}},
 		{"a line of something else", ok + "\nhello, world\n" + ok, 2, 1, []string{`line 2: 'h' where a JSON object or array is expected`}},
 		{"wrong JSON in the middle", ok + "\n" + strings.Replace(ok, `"kind":2`, `"kind":02`, 1) + "\n" + ok, 2, 1, []string{"line 2: '2' where a comma"}},
-		{"a damaged line leaves nothing", spanLine(spanWith(`"kind":2`), spanWith(`"kind":`)) + "\n" + ok, 1, 1, []string{"line 1: '}' where a number"}},
+		{"a damaged line leaves nothing", spanLine(spanWith(`"kind":2`), spanWith(`"kind":`)) + "\n" + ok, 1, 1, []string{"line 1: ',' where a number"}},
 		{"pretty-printed and cut", string(indent([]byte(ok))) + "\n" + string(indent([]byte(ok)))[:400], 1, 1, []string{"ends before it is complete, where"}},
 		{"damaged line after damaged line", ok[:200] + "\n" + ok[:100] + "\n" + ok[:strings.Index(ok, `"scopeSpans"`)] + "\n" + ok, 1, 3, []string{"line 1: a line end", "line 2: a line end", "line 3: ends before"}},
 		{"begins with the rest of a line", ok[200:] + "\n" + ok, 1, 1, []string{"line 1: "}},
 		{"a span's time beyond 63 bits", spanLine(spanWith(`"startTimeUnixNano":"99999999999999999999"`), spanWith(`"kind":3`)), 1, 1, []string{`line 1: the span's start time 99999999999999999999 ns`}},
 		{"a negative time", ok + "\n" + spanLine(spanWith(`"endTimeUnixNano":"-5"`)), 1, 1, []string{`line 2: the span's end time -5 ns`}},
+		{"an end before the start", ok + "\n" + spanLine(spanWith(`"startTimeUnixNano":"1767268800001000000","endTimeUnixNano":"1767268800000000000"`)), 1, 1,
+			[]string{"line 2: a span ends before it starts"}},
+		{"no end", spanLine(spanWith(`"startTimeUnixNano":"1767268800001000000"`), spanWith(`"kind":3`)), 1, 1, []string{"line 1: a span has no start or no end"}},
+		{"an empty span id", spanLine(strings.Replace(spanWith(`"kind":3`), "bbdce5f47896d3e9", "", 1), spanWith(`"kind":3`)), 1, 1, []string{"line 1: a span has no trace id or no span id"}},
 		{"an attribute that is none", spanLine(spanWith(`"attributes":[{"key":"a","value":{"intValue":"x"}},5,{"key":"b","value":{"intValue":"5"}}]`)), 1, 0,
 			[]string{`line 1: the value of attribute "a"`, "line 1: an attribute is not an object"}},
 		{"an unknown kind", spanLine(spanWith(`"kind":77`)), 1, 0, []string{`line 1: the span kind "77"`}},

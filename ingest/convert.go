@@ -67,7 +67,6 @@ type converter struct {
 	w      io.Writer
 	out    out
 	framed bool
-	err    error
 }
 
 // flush writes the request that was built.

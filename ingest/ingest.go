@@ -45,9 +45,9 @@ type Set struct {
 	// Rejected is how many spans, points and damaged documents were left out.
 	Rejected int64
 
-	// Defects counts what was rejected or repaired while decoding. What is wrong
-	// with spans as such (missing ids and times, end before start) is not among
-	// it: package graph finds that.
+	// Defects counts what was rejected or repaired while decoding: what cannot be
+	// read, and spans that cannot be (without an id or a time, or that end before
+	// they start).
 	Defects trace.Tally
 
 	// Unknown counts the fields that no rule recognised, as "span.newField".

@@ -238,7 +238,7 @@ func (d *jsonDecoder) jaegerSpan(id trace.TraceID) {
 	}
 	s.Resource = process
 	k.refer(d.references)
-	k.endSpan()
+	k.endSpan(at)
 }
 
 // refer turns references into the parent and links: the first CHILD_OF of the

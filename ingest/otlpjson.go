@@ -264,7 +264,7 @@ func (d *jsonDecoder) span(resource trace.ResourceID, scope trace.ScopeID) {
 		return
 	}
 	k.marks()
-	k.endSpan()
+	k.endSpan(at)
 }
 
 // time reads a time in nanoseconds. If it is none, wrong says why.

@@ -352,7 +352,7 @@ func (d *protoDecoder) span(end int, resource trace.ResourceID, scope trace.Scop
 		return
 	}
 	k.marks()
-	k.endSpan()
+	k.endSpan(at)
 }
 
 // protoTime reads nanoseconds; zero is a time that was not recorded.

@@ -163,8 +163,8 @@ func (p *pool) take(at int) (c *chunk, file, index int) {
 		if busy == nil {
 			return nil, 0, 0
 		}
-		busy.Lock() // wait for it
-		busy.Unlock()
+		busy.Lock()
+		busy.Unlock() //lint:ignore SA2001 waiting for it is all that is wanted
 	}
 }
 

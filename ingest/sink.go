@@ -190,9 +190,13 @@ func (k *sink) link(l trace.RawLink) {
 	k.span.Links = append(k.span.Links, l)
 }
 
-// endSpan stores the span. Missing ids and times, and ends before starts, are
-// for package graph to judge.
-func (k *sink) endSpan() {
+// endSpan stores the span, which began or ended at an offset in the chunk. One
+// that cannot be is rejected here, where its place is known; a conversion keeps it.
+func (k *sink) endSpan(at int) {
+	if kind, bad := trace.Impossible(k.span.TraceID, k.span.ID, trace.Interval{Start: k.span.Start, End: k.span.End}); bad && !k.keepAll {
+		k.reject(at, kind, trace.Defects[kind].Sentence)
+		return
+	}
 	for i, x := range k.extents {
 		k.span.Events[i].Attrs = k.nested[x.from:x.to:x.to]
 	}

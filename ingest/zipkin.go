@@ -167,7 +167,7 @@ func (d *jsonDecoder) zipkin() {
 		k.event(trace.RawEvent{Time: a.time, Name: a.value}, len(k.nested))
 	}
 	s.Resource = k.local(here)
-	k.endSpan()
+	k.endSpan(d.pos)
 }
 
 // zipkinTag keeps a tag; one named error says that the span failed.
@@ -304,7 +304,7 @@ func (d *jsonDecoder) zipkinOld(here endpoint) {
 			s.End = s.Start
 		}
 		s.Resource = k.local(by)
-		k.endSpan()
+		k.endSpan(d.pos)
 	}
 	client, server := cs != nil || cr != nil, sr != nil || ss != nil
 	if client {
@@ -324,6 +324,6 @@ func (d *jsonDecoder) zipkinOld(here endpoint) {
 	}
 	if !client && !server && ms == nil && mr == nil {
 		s.Resource = k.local(here)
-		k.endSpan()
+		k.endSpan(d.pos)
 	}
 }

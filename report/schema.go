@@ -16,3 +16,8 @@ var TraceSchema []byte
 //
 //go:embed schema/inspection.v1.json
 var InspectionSchema []byte
+
+// TimeoutsSchema is the JSON Schema (draft 2020-12) of tailscope.timeouts/v1.
+//
+//go:embed schema/timeouts.v1.json
+var TimeoutsSchema []byte

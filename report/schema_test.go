@@ -28,6 +28,7 @@ func TestSchemas(t *testing.T) {
 		{"report.v1.json", ReportV1, reflect.TypeFor[Report]()},
 		{"trace.v1.json", TraceV1, reflect.TypeFor[Trace]()},
 		{"inspection.v1.json", InspectionV1, reflect.TypeFor[Inspection]()},
+		{"timeouts.v1.json", TimeoutsV1, reflect.TypeFor[Timeouts]()},
 	} {
 		s := schemaOf(c.root, c.id, docs)
 		var b bytes.Buffer

@@ -48,9 +48,9 @@ func (p *Pair) Delta(q, level float64) Delta {
 		d.Method = Blocks
 		s := p.spread(q, level)
 		d.Stretches = s.stretches
-		iv = excess(d.Change, percentiles(p.changes(q), level), percentiles(p.rankChanges(q), level), s.careful)
+		iv = excess(d.Change, p.blockChanges(q, level), p.rankChanges(q, level), s.careful)
 	default:
-		iv = percentiles(p.rankChanges(q), level)
+		iv = p.rankChanges(q, level)
 	}
 	iv = Interval{min(iv.Lo, d.Change), max(iv.Hi, d.Change)}
 	d.Interval = p.open(q, iv)
@@ -141,29 +141,64 @@ func (s *Sample) lag(q float64) float64 {
 	return rho
 }
 
-// changes are the changes of the quantile over the resamples of blocks, each side by itself.
-func (p *Pair) changes(q float64) []float64 {
-	base, cur := p.Base.quantiles(0, q), p.Cur.quantiles(1, q)
-	for i := range cur {
-		cur[i] -= base[i]
-	}
-	return cur
+// blockChanges is where the middle of the changes lies over the resamples of blocks, each side by itself.
+func (p *Pair) blockChanges(q, level float64) Interval {
+	return differences(p.Cur.quantiles(1, q), p.Base.quantiles(0, q), level)
 }
 
-// rankChanges are changes of the quantile over ranks that independent requests could have given it:
-// U ~ Beta(n q, n(1−q)+1), n effective. Values between ranks are interpolated; steps would make the interval as wide as
-// the next larger request, which covers 97.5 % at 20 requests above the quantile.
-func (p *Pair) rankChanges(q float64) []float64 {
-	n0, n1 := p.Base.EffectiveN(q), p.Cur.EffectiveN(q)
-	g := newGenerator(uint64(len(p.Base.x)), uint64(len(p.Cur.x)), math.Float64bits(q))
-	u0 := distuv.Beta{Alpha: n0 * q, Beta: n0*(1-q) + 1, Src: g}
-	u1 := distuv.Beta{Alpha: n1 * q, Beta: n1*(1-q) + 1, Src: g}
-	changes := make([]float64, rankDraws)
-	for i := range changes {
-		r0, r1 := u0.Rand(), u1.Rand()
-		changes[i] = p.Cur.between(r1) - p.Base.between(r0)
+// rankChanges is where the middle of the changes lies over the ranks that independent requests could have given the
+// quantile.
+func (p *Pair) rankChanges(q, level float64) Interval {
+	return differences(p.Cur.plausible(q), p.Base.plausible(q), level)
+}
+
+// rankStrata is the number of equally likely strata of a rank, each of which gives its middle.
+const rankStrata = 256
+
+// plausible are equally likely values of the quantile q: those at ranks U ~ Beta(n q, n(1−q)+1), n effective. Values
+// between ranks are interpolated.
+func (s *Sample) plausible(q float64) []float64 {
+	n := s.EffectiveN(q)
+	u := distuv.Beta{Alpha: n * q, Beta: n*(1-q) + 1}
+	values := make([]float64, rankStrata)
+	for i := range values {
+		values[i] = s.between(u.Quantile((float64(i) + 0.5) / rankStrata))
 	}
-	return changes
+	return values
+}
+
+// differences is the interval that leaves (1−level)/2 of the differences a − b outside at each end, over all pairs.
+// Both sides vary by themselves, so every pair is as likely as any other, and all pairs together know the ends far
+// better than as many draws of both sides would. Both slices are sorted.
+func differences(a, b []float64, level float64) Interval {
+	slices.Sort(a)
+	slices.Sort(b)
+	pairs := len(a) * len(b)
+	k := max(int(math.Round((1-level)/2*float64(pairs))), 1)
+	return Interval{kthDifference(a, b, k), kthDifference(a, b, pairs-k+1)}
+}
+
+// kthDifference is the k-th smallest a − b, by halving the range until it is as narrow as a float64 can be told apart
+// in it.
+func kthDifference(a, b []float64, k int) float64 {
+	lo, hi := a[0]-b[len(b)-1], a[len(a)-1]-b[0]
+	for range 64 {
+		mid := lo + (hi-lo)/2
+		// How many pairs have a − b <= mid: as a grows, fewer of b's are large enough.
+		count, j := 0, 0
+		for _, x := range a {
+			for j < len(b) && x-b[j] > mid {
+				j++
+			}
+			count += len(b) - j
+		}
+		if count >= k {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi
 }
 
 // EffectiveN is the smaller of the sides' effective numbers of requests at the quantile q.

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -78,6 +79,29 @@ func TestSpreadByPencil(t *testing.T) {
 	near(t, "factor of one side", s.factor(0.9, 0.95), g*math.Sqrt(1.296875/0.703125), 1e-5)
 	// V = 8/7 · 800/800², d = 7/f = 3.795, t(0.975, 3.795) = 2.8366.
 	near(t, "V", s.blockVariance(0.9, 0.95), 1.296875/0.703125*8/7/800*math.Pow(2.8366/1.959964, 2), 1e-5)
+}
+
+func TestDifferencesAreThoseOfAllPairs(t *testing.T) {
+	g := rand.New(rand.NewPCG(1, 1))
+	for range 50 {
+		a, b := make([]float64, 1+g.IntN(30)), make([]float64, 1+g.IntN(30))
+		var all []float64
+		for i := range a {
+			a[i] = float64(g.IntN(20)) // whole, so that many differences are tied
+		}
+		for i := range b {
+			b[i] = float64(g.IntN(20))
+		}
+		for _, x := range a {
+			for _, y := range b {
+				all = append(all, x-y)
+			}
+		}
+		want := percentiles(all, 0.8)
+		got := differences(a, b, 0.8)
+		near(t, "lo", got.Lo, want.Lo, 1e-9)
+		near(t, "hi", got.Hi, want.Hi, 1e-9)
+	}
 }
 
 func TestOnlyTheExcessOfBlocksIsWidened(t *testing.T) {

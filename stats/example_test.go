@@ -34,6 +34,6 @@ func Example() {
 
 	// Output:
 	// above 119 ms: 0 of 20, now 20 of 20, p = 3e-11
-	// regression; p75 did not rise by more than 55 ms
+	// regression; p75 did not rise by more than 54 ms
 	// p99 119 → 169 ms, interval closed: false; it needs 368
 }

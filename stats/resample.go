@@ -10,9 +10,6 @@ const (
 	// resamples is the number of resamples of blocks; at 1,000 the 2.5 % point is the 25th, known to ±5.
 	resamples = 1000
 
-	// rankDraws is the number of pairs of ranks drawn where times are not known.
-	rankDraws = 2000
-
 	// pseudoBlocks is the number of blocks that requests without times are dealt into; 32 make t_.975 only 4 %
 	// wider than the normal and cost no more than blocks of time.
 	pseudoBlocks = 32

@@ -6,16 +6,6 @@ import (
 	"testing"
 )
 
-// ms makes a sample of latencies in milliseconds, all of weight 1 and without times.
-func ms(t *testing.T, latencies ...int64) *Sample {
-	t.Helper()
-	r := Requests{}
-	for _, l := range latencies {
-		r.Latency = append(r.Latency, l*1e6)
-	}
-	return sample(t, r)
-}
-
 func sample(t testing.TB, r Requests) *Sample {
 	t.Helper()
 	s, err := NewSample(r)

@@ -64,6 +64,14 @@ func (a *App) Resize(width, height int) {
 	}
 }
 
+// Err is why the report could not be read, for who started the program.
+func (a *App) Err() error {
+	if l, ok := a.front().screen.(*loading); ok && len(a.stack) == 1 {
+		return l.err
+	}
+	return nil
+}
+
 // Progress tells how far a loading is.
 func (a *App) Progress(req int, done, total int64) {
 	if l, ok := a.front().screen.(*loading); ok && l.req == req {
@@ -94,9 +102,6 @@ func (a *App) Loaded(req int, e *Endpoints, err error) {
 	default:
 		a.stack = nil
 		a.push(e)
-		for _, w := range e.report.Warnings {
-			a.status = name(w)
-		}
 	}
 }
 
@@ -310,7 +315,8 @@ func (a *App) move(k pressed, f *frame) bool {
 
 func (a *App) open(f *frame) {
 	if f.rows(a.sizeOf(f.screen)) == 0 {
-		a.status = "enter: there is nothing to open"
+		_, why := f.opens(0)
+		a.status = "enter: " + why
 		return
 	}
 	f.settle(a.sizeOf(f.screen))

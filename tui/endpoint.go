@@ -136,10 +136,10 @@ func lateLine(e *report.Endpoint) string {
 	}
 	line := n + " calls were left by their caller"
 	if e.After.Requests > 0 {
-		line += " · work after the response in " + count(e.After.Requests) + " requests"
+		line += " · work after the response in " + plural(int(e.After.Requests), "request")
 	}
 	if len(e.Attempts) > 0 {
-		line += " · attempts of " + count(len(e.Attempts)) + " calls"
+		line += " · attempts of " + plural(len(e.Attempts), "call")
 	}
 	return line
 }

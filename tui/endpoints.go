@@ -145,7 +145,7 @@ func (s *Endpoints) columns(width int) (cols []column, nameCells int) {
 			column{"p50 now", 9, 150, true, plain(func(x *endpointRow) string { return ms(x.e.P50.CurrentMs) })},
 			column{q + " before", 10, 64, true, plain(func(x *endpointRow) string { return ms(x.target.BaselineMs) })},
 			column{q + " now", 9, 64, true, plain(func(x *endpointRow) string { return ms(x.target.CurrentMs) })},
-			column{"change", 9, 0, true, change},
+			column{"change", 11, 0, true, change},
 			column{"95 %", 16, 110, true, plain(func(x *endpointRow) string { return interval(x.target.CIMs) })},
 		)
 	} else {
@@ -259,6 +259,9 @@ func (s *Endpoints) head(p *pen, z size) []string {
 	if in.Rejected > 0 {
 		read += ", " + count(in.Rejected) + " rejected"
 	}
+	if n := len(s.report.Warnings); n > 0 {
+		read += " · " + plural(n, "warning") + ": i"
+	}
 	list := count(len(s.shown)) + " of " + count(len(s.all)) + " endpoints"
 	if s.filter > 0 {
 		list += " · only " + filters[s.filter].name
@@ -318,7 +321,7 @@ func (s *Endpoints) row(p *pen, z size, i int) string {
 
 func (s *Endpoints) opens(i int) (func(*App), string) {
 	if i < 0 || i >= len(s.shown) {
-		return nil, "there is nothing to open"
+		return nil, "no endpoint is shown; i says what was read"
 	}
 	e := s.all[s.shown[i]].e
 	return func(a *App) { a.push(newEndpoint(a, s.report, e)) }, ""
@@ -334,6 +337,7 @@ func (s *Endpoints) actions() []action {
 		few = "there are fewer than two endpoints"
 	}
 	return []action{
+		{s.keys.Input, func(a *App, _ *frame) { a.push(newInput(s.report)) }, ""},
 		{s.keys.Sort, func(_ *App, f *frame) {
 			s.order = (s.order + 1) % len(orders)
 			s.refresh()

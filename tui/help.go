@@ -1,36 +1,35 @@
 package tui
 
 import (
-	"io"
-	"strings"
-
 	"github.com/charmbracelet/bubbles/key"
 
-	"github.com/tailscope/tailscope/internal/escape"
 	"github.com/tailscope/tailscope/report/page"
 )
 
-// A help lists the keys of a screen, those that do nothing now with the reason.
-type help struct {
-	lines []helpLine
-}
-
-type helpLine struct{ key, does, why string }
-
-func newHelp(a *App, f *frame) *help {
-	h := &help{}
-	add := func(b key.Binding, why string) {
-		h.lines = append(h.lines, helpLine{b.Help().Key, b.Help().Desc, why})
+// newHelp lists the keys of a screen, those that do nothing now with the reason.
+func newHelp(a *App, f *frame) *document {
+	d := &document{name: "help", title: []string{"Keys on this screen"}, pen: &a.pen, cmd: func(*Source) string { return "" }}
+	var t page.Table
+	begin := func(title string) {
+		d.heading(title)
+		t = page.Table{Columns: []page.Column{{}, {Wrap: true}}}
 	}
-	title := func(s string) { h.lines = append(h.lines, helpLine{does: s}) }
+	add := func(b key.Binding, why string) {
+		does := page.Text{{S: b.Help().Desc}}
+		if why != "" {
+			does = page.Text{{S: b.Help().Desc + " — not now: " + why, Tone: page.Dim}}
+		}
+		t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{words(b.Help().Key), {Text: does}}})
+	}
 	k := &a.keys
 	if x := f.actions(); len(x) > 0 {
-		title("Here")
+		begin("Here")
 		for _, x := range x {
 			add(x.key, x.why)
 		}
+		d.blocks(t)
 	}
-	title("Everywhere")
+	begin("Everywhere")
 	_, why := f.opens(f.cursor)
 	add(k.Open, why)
 	back := ""
@@ -55,35 +54,6 @@ func newHelp(a *App, f *frame) *help {
 	add(k.Export, unread)
 	add(k.Help, "")
 	add(k.Quit, "")
-	h.lines = append(h.lines, helpLine{does: "The mouse selects, opens on a second click, scrolls, and goes back on a name in the first line."})
-	return h
+	d.blocks(t, page.Para{Text: page.Text{{S: "The mouse selects, opens on a second click, scrolls, and goes back on a name in the first line."}}})
+	return d
 }
-
-func (h *help) crumb() string { return "help" }
-
-func (h *help) head(*pen, size) []string { return nil }
-
-func (h *help) rows(size) int { return len(h.lines) }
-
-func (h *help) row(p *pen, s size, i int) string {
-	l := h.lines[i]
-	switch {
-	case l.key == "":
-		return p.tone(page.Strong, l.does)
-	case l.why != "":
-		return p.tone(page.Dim, escape.Pad(l.key, 8)+l.does+" — not now: "+l.why)
-	}
-	return escape.Pad(l.key, 8) + l.does
-}
-
-func (h *help) opens(int) (func(*App), string) { return nil, "" }
-
-func (h *help) contains(_ size, i int, text string) bool {
-	return strings.Contains(strings.ToLower(h.lines[i].does), text)
-}
-
-func (h *help) actions() []action { return nil }
-
-func (h *help) command(*Source) string { return "" }
-
-func (h *help) export() (string, func(io.Writer) error) { return "", nil }

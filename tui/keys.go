@@ -9,7 +9,7 @@ type keyMap struct {
 	Search, Again, Before                   key.Binding
 	Copy, Export, Help, Quit                key.Binding
 
-	Sort, Filter, Compare                                 key.Binding
+	Input, Sort, Filter, Compare                          key.Binding
 	Fold, ZoomIn, ZoomOut, ZoomSpan, ZoomAll, Left, Right key.Binding
 	NextPath, PrevPath                                    key.Binding
 }
@@ -27,7 +27,7 @@ func newKeyMap() keyMap {
 		Bottom:   bind("end G", "to the end", "end", "G"),
 		Open:     bind("enter", "open", "enter", "right", "l"),
 		Back:     bind("esc", "back", "esc", "left", "h", "backspace"),
-		Next:     bind("tab", "next thing to open", "tab"),
+		Next:     bind("tab", "to the next that opens", "tab"),
 		Prev:     bind("⇧tab", "the one before", "shift+tab"),
 		Search:   bind("/", "search", "/"),
 		Again:    bind("n", "next match", "n"),
@@ -37,18 +37,19 @@ func newKeyMap() keyMap {
 		Help:     bind("?", "help", "?"),
 		Quit:     bind("q", "quit", "q", "ctrl+c"),
 
-		Sort:     bind("s", "sort by the next column", "s"),
-		Filter:   bind("f", "filter by verdict", "f"),
+		Input:    bind("i", "what was read", "i"),
+		Sort:     bind("s", "sort", "s"),
+		Filter:   bind("f", "filter", "f"),
 		Compare:  bind("c", "compare", "c"),
-		Fold:     bind("o", "fold or unfold what is below", "o"),
+		Fold:     bind("o", "fold", "o"),
 		ZoomIn:   bind("+", "zoom in", "+", "="),
 		ZoomOut:  bind("-", "zoom out", "-"),
-		ZoomSpan: bind("z", "zoom to this span", "z"),
-		ZoomAll:  bind("0", "all of the request", "0"),
+		ZoomSpan: bind("z", "zoom to this", "z"),
+		ZoomAll:  bind("0", "all of it", "0"),
 		Left:     bind("<", "earlier", "<", ","),
 		Right:    bind(">", "later", ">", "."),
-		NextPath: bind("]", "next stretch of the path", "]"),
-		PrevPath: bind("[", "stretch before", "["),
+		NextPath: bind("]", "next on the path", "]"),
+		PrevPath: bind("[", "before on the path", "["),
 	}
 }
 

@@ -46,6 +46,8 @@ func nanos(ns int64) string { return duration(float64(ns)/1e6, false) }
 func digits(x float64) string {
 	decimals := 2
 	switch a := math.Abs(x); {
+	case a == 0:
+		decimals = 0
 	case a >= 99.95:
 		decimals = 0
 	case a >= 9.995:
@@ -107,4 +109,12 @@ func interval(v report.Interval) string {
 // quantileName is "p99".
 func quantileName(q report.Float) string {
 	return "p" + strconv.FormatFloat(math.Round(float64(q)*1e8)/1e6, 'f', -1, 64)
+}
+
+// plural is "1 span", "2 spans".
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return count(n) + " " + noun
 }

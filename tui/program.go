@@ -44,6 +44,9 @@ func Run(ctx context.Context, src *Source, o Options) error {
 	if errors.Is(err, tea.ErrInterrupted) {
 		return context.Canceled
 	}
+	if err == nil {
+		err = m.app.Err()
+	}
 	return err
 }
 

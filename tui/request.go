@@ -2,6 +2,7 @@ package tui
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/report/page"
@@ -22,6 +23,9 @@ type Request struct {
 	pathNS []int64
 	late   []bool
 	ofPath []int32 // by place in trace.Path: the place in order of its span, -1 if it is not there
+
+	byKind map[report.Kind]int64 // time on the path
+	lower  []string              // by place in order: what a search looks at
 
 	endNS int64 // of the last thing that ran, at least the duration
 }
@@ -53,7 +57,9 @@ func NewRequest(t *report.Trace, set string) *Request {
 		return -1
 	}
 	r.pieces, r.pathNS, r.late = make([][]page.Piece, n), make([]int64, n), make([]bool, n)
+	r.byKind = map[report.Kind]int64{}
 	for _, g := range t.Path {
+		r.byKind[g.Kind] += g.EndNS - g.StartNS
 		k := find(g.SpanID, g.Service, g.SpanKind)
 		r.ofPath = append(r.ofPath, k)
 		if k >= 0 {
@@ -75,7 +81,24 @@ func NewRequest(t *report.Trace, set string) *Request {
 	for _, p := range r.pieces {
 		slices.SortStableFunc(p, func(x, y page.Piece) int { return int(min(1, max(-1, x.StartNS-y.StartNS))) })
 	}
+	r.searchable()
 	return r
+}
+
+// searchable works out the names that a search looks at; equal ones are kept once.
+func (r *Request) searchable() {
+	known := map[[3]string]string{}
+	r.lower = make([]string, len(r.order))
+	for k := range r.order {
+		s := r.span(int32(k))
+		key := [3]string{s.Service, s.Name, s.Operation}
+		l, ok := known[key]
+		if !ok {
+			l = strings.ToLower(name(s.Service) + " " + name(s.Name) + " " + name(s.Operation))
+			known[key] = l
+		}
+		r.lower[k] = l
+	}
 }
 
 func markOf(k report.Kind) page.Mark {

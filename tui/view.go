@@ -2,6 +2,7 @@ package tui
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tailscope/tailscope/internal/escape"
 	"github.com/tailscope/tailscope/report/page"
@@ -68,7 +69,13 @@ func (a *App) View() string {
 			lines = append(lines, "  "+clip(f.row(&a.pen, s, i), s.width))
 		}
 	}
-	lines = append(lines, clip(a.statusLine(f, s, n), a.width), clip(a.hints(f), a.width))
+	status := a.statusLines(f, s, n)
+	if over := len(status) - 1; over > 0 { // a long answer covers rows
+		over = min(over, s.height-1)
+		status = status[:over+1]
+		lines = lines[:len(lines)-over]
+	}
+	lines = append(append(lines, status...), clip(a.hints(f), a.width))
 	if over := len(lines) - a.height; over > 0 { // very low: the rows matter most
 		lines = append(lines[:1], lines[1+over:]...)
 	}
@@ -131,13 +138,24 @@ func (a *App) crumbAt(x int) int {
 	return -1
 }
 
-// statusLine is the search that is being typed, what the last key did, or where in the rows one is.
-func (a *App) statusLine(f *frame, s size, n int) string {
+// statusLines is the search that is being typed, what the last key did, or where in the rows one is.
+func (a *App) statusLines(f *frame, s size, n int) []string {
 	switch {
 	case a.prompt != nil:
-		return "/" + *a.prompt + "▏"
+		p := "/" + *a.prompt + "▏"
+		for escape.Width(p) > a.width { // the end is what is being typed
+			_, n := utf8.DecodeRuneInString(p)
+			p = p[n:]
+		}
+		return []string{p}
 	case a.status != "":
-		return a.pen.tone(page.Warn, clip(a.status, a.width))
+		var out []string
+		for rest := a.status; rest != ""; {
+			l := clip(rest, a.width)
+			rest = rest[len(l):]
+			out = append(out, a.pen.tone(page.Warn, l))
+		}
+		return out
 	}
 	t := ""
 	switch {
@@ -155,7 +173,7 @@ func (a *App) statusLine(f *frame, s size, n int) string {
 	if a.marked != nil {
 		t += " · marked " + cell(a.marked.ID, 12)
 	}
-	return a.pen.tone(page.Dim, t)
+	return []string{clip(a.pen.tone(page.Dim, t), a.width)}
 }
 
 // hints are the keys that matter most here, as many as fit.

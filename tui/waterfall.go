@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/tailscope/tailscope/internal/escape"
@@ -46,17 +47,14 @@ func (w *waterfall) crumb() string { return "trace " + cell(w.trace.TraceID, 12)
 func (w *waterfall) head(p *pen, z size) []string {
 	t := w.trace
 	root := strings.TrimSpace(name(t.Root.Service) + " " + name(t.Root.Operation))
-	first := root + " · " + nanos(t.DurationNS) + " · " + count(len(t.Spans)) + " spans"
+	first := root + " · " + nanos(t.DurationNS) + " · " + plural(len(t.Spans), "span")
 	if w.set != "" {
 		first = sideName(w.set) + " · " + first
 	}
 	if n := len(t.Defects); n > 0 {
-		first += " · " + count(n) + " defects"
+		first += " · " + plural(n, "defect")
 	}
-	of := map[report.Kind]int64{}
-	for _, g := range t.Path {
-		of[g.Kind] += g.EndNS - g.StartNS
-	}
+	of := w.byKind
 	var kinds []string
 	for _, k := range report.Kinds {
 		if of[k] > 0 {
@@ -119,11 +117,7 @@ func (w *waterfall) row(p *pen, z size, i int) string {
 	default:
 		lead += "− "
 	}
-	op := s.Name
-	if op == "" {
-		op = s.Operation
-	}
-	what := strings.TrimSpace(name(s.Service) + " " + name(op))
+	what := strings.TrimSpace(name(s.Service) + " " + name(told(s)))
 	if w.folded[k] {
 		what += fmt.Sprintf(" (+%s)", count(int64(w.size[k]-1)))
 	}
@@ -147,6 +141,15 @@ func (w *waterfall) row(p *pen, z size, i int) string {
 	return line
 }
 
+// told is the name of a span as recorded, or its operation where that says the same and more: "GET" of a client is
+// "GET /v1/scores/{id}".
+func told(s *report.Span) string {
+	if strings.HasPrefix(s.Operation, s.Name) {
+		return s.Operation
+	}
+	return s.Name
+}
+
 // tones are how stretches of time are painted; their signs tell them apart without.
 var tones = map[page.Mark]page.Tone{page.Waiting: page.Warn, page.OnNetwork: page.Dim, page.OffPath: page.Dim, page.TimedOut: page.Bad, page.Late: page.Bad, page.BackedOff: page.Warn, page.After: page.Dim}
 
@@ -163,11 +166,18 @@ func (w *waterfall) track(p *pen, k int32, cells int) string {
 		}
 		return p.tone(page.Dim, side)
 	}
-	// What is outside is cut off, so that the fall begins at 0.
-	f := page.Fall{StartNS: max(start, w.from) - w.from, EndNS: min(end, w.to) - w.from}
-	for _, x := range w.pieces[k] {
-		if x.EndNS > w.from && x.StartNS < w.to {
-			f.Pieces = append(f.Pieces, page.Piece{StartNS: max(x.StartNS, w.from) - w.from, EndNS: min(x.EndNS, w.to) - w.from, Mark: x.Mark})
+	f := page.Fall{StartNS: start, EndNS: end, Pieces: w.pieces[k]}
+	if w.from > 0 || w.to < w.endNS { // what is outside is cut off, so that the window begins at 0
+		f = page.Fall{StartNS: max(start, w.from) - w.from, EndNS: min(end, w.to) - w.from}
+		all := w.pieces[k] // in order of time, mostly without overlap
+		first := sort.Search(len(all), func(i int) bool { return all[i].EndNS > w.from })
+		for _, x := range all[first:] {
+			if x.StartNS >= w.to {
+				break
+			}
+			if x.EndNS > w.from {
+				f.Pieces = append(f.Pieces, page.Piece{StartNS: max(x.StartNS, w.from) - w.from, EndNS: min(x.EndNS, w.to) - w.from, Mark: x.Mark})
+			}
 		}
 	}
 	empty, marks := f.Track(w.to-w.from, cells)
@@ -194,13 +204,8 @@ func (w *waterfall) opens(i int) (func(*App), string) {
 }
 
 func (w *waterfall) contains(_ size, i int, text string) bool {
-	s := w.span(w.shown[i])
-	for _, x := range []string{s.Service, s.Name, s.Operation} {
-		if strings.Contains(strings.ToLower(name(x)), text) {
-			return true
-		}
-	}
-	return strings.HasPrefix(s.SpanID, text)
+	k := w.shown[i]
+	return strings.Contains(w.lower[k], text) || strings.HasPrefix(w.span(k).SpanID, text)
 }
 
 func (w *waterfall) at(f *frame) int32 {
@@ -320,12 +325,8 @@ func (w *waterfall) export() (string, func(io.Writer) error) {
 // newSpan is the screen of one span: what was recorded of it, and what its time was spent on.
 func newSpan(w *waterfall, k int32) screen {
 	s := w.span(k)
-	op := s.Name
-	if op == "" {
-		op = s.Operation
-	}
 	d := &document{name: "span", file: slug("span", s.SpanID)}
-	d.title = []string{strings.TrimSpace(name(s.Service) + " " + name(op))}
+	d.title = []string{strings.TrimSpace(name(s.Service) + " " + name(told(s)))}
 	d.cmd = w.command
 	t := page.Table{Columns: []page.Column{{}, {Wrap: true}}}
 	row := func(label, value string) {
@@ -351,7 +352,7 @@ func newSpan(w *waterfall, k int32) screen {
 	}
 	row("on the path", nanos(w.pathNS[k]))
 	if w.size[k] > 1 {
-		row("below it", count(int64(w.size[k]-1))+" spans")
+		row("below it", plural(int(w.size[k]-1), "span"))
 	}
 	d.blocks(t)
 	path := page.Table{Columns: []page.Column{{Head: "from", Right: true}, {Head: "for", Right: true}, {Head: "kind"}, {Head: "because", Wrap: true}}}

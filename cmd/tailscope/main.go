@@ -60,6 +60,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	var usage *usageError
 	var input *ingest.InputError
 	var unknown *analysis.TraceError
+	var edge *analysis.EdgeError
 	switch {
 	case err == nil:
 		return exitDone
@@ -75,7 +76,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		if usage.cure != "" {
 			fmt.Fprintf(stderr, "  %s\n", printable(usage.cure))
 		}
-	case errors.As(err, &input), errors.As(err, &unknown):
+	case errors.As(err, &input), errors.As(err, &unknown), errors.As(err, &edge):
 		fmt.Fprintf(stderr, "tailscope: %s\n", printable(err.Error()))
 	default:
 		fmt.Fprintf(stderr, "tailscope: %s\n", printable(err.Error()))
@@ -105,7 +106,7 @@ which causes could explain it, each with an observation that would refute it.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &usageError{err.Error(), c.CommandPath() + " --help lists the flags"}
 	})
-	root.AddCommand(analyzeCommand(), tuiCommand(), graphCommand(), traceCommand(), inspectCommand(), mergeCommand(), explainCommand())
+	root.AddCommand(analyzeCommand(), tuiCommand(), graphCommand(), traceCommand(), inspectCommand(), timeoutsCommand(), mergeCommand(), explainCommand(), convertCommand())
 	return root
 }
 

