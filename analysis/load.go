@@ -92,6 +92,7 @@ func (l *Loaded) run(ctx context.Context, o *Options, side int, paths []string) 
 		l.seen.spans(set.Spans)
 		judge = l.seen.requests(judge)
 	}
+	o.names(set.Spans)
 	s.AddSpans(set.Spans, judge)
 	s.Metrics = set.Metrics.Fold()
 	return []*summary.Summary{s}, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
+	"github.com/tailscope/tailscope/trace"
 )
 
 // Options are what a user asks for. New gives the defaults.
@@ -81,4 +82,11 @@ func (o *Options) reading() summary.Options {
 		own = o.Config.Metrics
 	}
 	return summary.Options{Inner: o.Inner, Names: metric.NewNames(own)}
+}
+
+// names has the operations of a store named by the configuration.
+func (o *Options) names(s *trace.Store) {
+	if o.Config != nil && len(o.Config.Operations) > 0 {
+		s.Names = o.Config.Name
+	}
 }

@@ -63,8 +63,11 @@ func (a *analyzer) structure(e *report.Endpoint, v *view) map[graph.SlotID]repor
 			stack = append(stack, kids[i])
 		}
 	}
+	branches := a.branches(v, v.side())
 	for _, slot := range order {
-		e.Structure.Nodes = append(e.Structure.Nodes, a.node(v, slot, ids, cur[slot], base))
+		n := a.node(v, slot, ids, cur[slot], base)
+		branches[slot].fill(&n)
+		e.Structure.Nodes = append(e.Structure.Nodes, n)
 	}
 	for _, parent := range append([]graph.SlotID{graph.NoSlot}, order...) {
 		if parent != graph.NoSlot {

@@ -42,6 +42,7 @@ func Trace(ctx context.Context, o *Options, id string) (*report.Trace, error) {
 		return nil, err
 	}
 	store := set.Spans
+	o.names(store)
 	s := summary.New()
 	s.AddSpans(store, o.judge())
 	want, refs, err := find(store, id)

@@ -31,6 +31,18 @@ type Waited struct {
 	// those of them after whose end the parent did its next thing at once; Chance
 	// is how many of those chance would give, in units of 2^-20.
 	Inside, Followed, Chance int64
+
+	// Tail is, of the calls of Inside that ended last of those running, how long after the call's end its parent
+	// did its next thing: began a call, or ended. Rate is how many things the
+	// parents did per ns, in units of 2^-40, summed: by chance the next one comes
+	// in any ns with that share. Rest is how long after the end of the last of
+	// its calls the parent ended.
+	Tail, Rest *Sketch
+	Rate       int64
+}
+
+func newWaited() *Waited {
+	return &Waited{Overhang: map[HostPair]*Sketch{}, Tail: &Sketch{}, Rest: &Sketch{}}
 }
 
 // A Fold is what requests together tell. Its codes refer to a Dict. Folds merge
@@ -305,7 +317,7 @@ func (f *Folder) waited(r *Record) {
 		}
 		w := f.Fold.Waited[c.Slot]
 		if w == nil {
-			w = &Waited{Overhang: map[HostPair]*Sketch{}}
+			w = newWaited()
 			f.Fold.Waited[c.Slot] = w
 		}
 		w.N++
@@ -335,6 +347,10 @@ func (f *Folder) waited(r *Record) {
 // count as caused by it: 2 % of the parent, from 0.1 ms to 5 ms.
 func atOnce(parent int64) trace.Time { return trace.Time(min(max(parent/50, 100_000), 5_000_000)) }
 
+// leastParent is the shortest parent that is counted as it is, so that sums of
+// rates stay in bounds.
+const leastParent = 1000
+
 // followed counts whether the parent of call i did its next thing at the call's
 // end: began a call, or ended.
 func (f *Folder) followed(r *Record, i int, ph *Half, w *Waited) {
@@ -343,15 +359,32 @@ func (f *Folder) followed(r *Record, i int, ph *Half, w *Waited) {
 	p := int32(c.Parent)
 	events := int64(1)
 	hit := ph.End-end <= soon
+	next, last, alone := ph.End, end, true
+	begun := trace.Time(math.MinInt64 / 2)
 	for k, seen := p+1, 0; k < p+r.Calls[p].Len && seen < maxSiblings; k, seen = k+r.Calls[k].Len, seen+1 {
 		if int(k) == i {
 			continue
 		}
-		events++
-		if s := r.Calls[k].Outer().Start; s >= end && s-end <= soon {
-			hit = true
+		o := r.Calls[k].Outer()
+		if o.Start > begun+soon { // calls that start together are one event
+			events++
+			begun = o.Start
+		}
+		if s := o.Start; s >= end {
+			hit = hit || s-end <= soon
+			next = min(next, s)
+		} else if o.End > end && r.Calls[k].Flags&Async == 0 {
+			alone = false
+		}
+		if o.End <= ph.End {
+			last = max(last, o.End)
 		}
 	}
+	if alone { // while others run, the parent cannot go on at its end even if it waited
+		w.Tail.Add(int64(next - end))
+		w.Rate += events << 40 / max(ph.Duration(), leastParent)
+	}
+	w.Rest.Add(int64(ph.End - last))
 	if hit {
 		w.Followed++
 	}
@@ -390,13 +423,16 @@ func (f *Fold) Merge(o *Fold, m *Remap) {
 		q := m.Slots[slot]
 		into := f.Waited[q]
 		if into == nil {
-			into = &Waited{Overhang: map[HostPair]*Sketch{}}
+			into = newWaited()
 			f.Waited[q] = into
 		}
 		into.N += w.N
 		into.Inside += w.Inside
 		into.Followed += w.Followed
 		into.Chance += w.Chance
+		into.Rate += w.Rate
+		into.Tail.Merge(w.Tail)
+		into.Rest.Merge(w.Rest)
 		for p, s := range w.Overhang {
 			h := m.hosts(p)
 			if into.Overhang[h] == nil {
@@ -478,9 +514,10 @@ func (f *Fold) AppendBinary(to []byte) []byte {
 	for _, slot := range sortedKeys(f.Waited, cmp.Compare[SlotID]) {
 		w := f.Waited[slot]
 		to = binary.AppendUvarint(to, uint64(slot))
-		for _, v := range [4]int64{w.N, w.Inside, w.Followed, w.Chance} {
+		for _, v := range [5]int64{w.N, w.Inside, w.Followed, w.Chance, w.Rate} {
 			to = binary.AppendUvarint(to, uint64(v))
 		}
+		to = w.Rest.AppendBinary(w.Tail.AppendBinary(to))
 		to = binary.AppendUvarint(to, uint64(len(w.Overhang)))
 		for _, p := range sortedKeys(w.Overhang, compareHosts) {
 			to = appendHosts(to, p)
@@ -547,9 +584,13 @@ func DecodeFold(d *Decoder, dict *Dict) *Fold {
 		p := SlotPair{slot(), slot(), hosts()}
 		f.Orders[p] = sketch()
 	}
-	for range d.Length(6) {
+	for range d.Length(9) {
 		s := slot()
-		w := &Waited{N: int64(d.Uint()), Inside: int64(d.Uint()), Followed: int64(d.Uint()), Chance: int64(d.Uint()), Overhang: map[HostPair]*Sketch{}}
+		w := newWaited()
+		for _, v := range [5]*int64{&w.N, &w.Inside, &w.Followed, &w.Chance, &w.Rate} {
+			*v = int64(d.Uint())
+		}
+		w.Tail, w.Rest = sketch(), sketch()
 		for range d.Length(3) {
 			p := hosts()
 			w.Overhang[p] = sketch()

@@ -97,13 +97,13 @@ func (w *Walker) enter(p *Plan, orders *Verdicts, parent, k int32, earlier []int
 	p.parent[k] = parent
 	s := Step{Half: k, from: int32(len(p.after))}
 	start := w.clipStart[k]
-	if w.end[k] > w.clipEnd[k] && w.r.Calls[k/2].Flags&Loser == 0 && !w.r.Calls[k/2].ClientEnd.Left() {
+	if w.end[k] > w.clipEnd[k] && w.r.Calls[k/2].Flags&Loser == 0 && !w.r.Calls[k/2].ClientEnd.Left() && !w.abandoned(k/2) {
 		p.Clipped = true
 	}
 	base := w.clipStart[parent]
 	if k/2 != parent/2 {
 		c := &w.r.Calls[k/2]
-		for i := len(earlier) - 1; i >= 0; i-- {
+		for i := len(earlier) - 1; i >= max(0, len(earlier)-maxEarlier); i-- {
 			e := earlier[i]
 			if e/2 == parent/2 {
 				continue // the server half of the parent itself
@@ -134,6 +134,10 @@ func (w *Walker) recorded(k int32, at int64) trace.Time {
 // maxPredecessors is how many of the latest earlier siblings are asked: what
 // began before them has ended before they did, but for rare overlaps.
 const maxPredecessors = 64
+
+// maxEarlier is how many earlier siblings are looked at for predecessors: of a
+// hundred thousand that run at once, none is one.
+const maxEarlier = 512
 
 func (w *Walker) leave(p *Plan, k int32, kids []int32) {
 	s := Step{Half: k, Leave: true, from: int32(len(p.after))}

@@ -57,6 +57,15 @@ type WaitedFor struct {
 	Inside, Followed     int64
 	ExpectedByChance     float64
 	RefutedLo, RefutedHi float64 // 95 % bounds of the share that refutes
+
+	// Usual is the calls after whose end the parent did its next thing after its
+	// usual time, within usualTail of the median either way.
+	Usual                 int64
+	UsualExpectedByChance float64
+
+	// Rest is how long, at the median, the parent went on after the last of its
+	// calls had ended, in ns.
+	Rest int64
 }
 
 const (
@@ -64,9 +73,22 @@ const (
 	// are not enough to call a slot asynchronous.
 	minRefutations  = 5
 	minRefutedShare = 0.01
+	// maxAbandoned is the share of calls up to which callers may give up on what
+	// they wait for. Beyond it, what ended inside is what happened to.
+	maxAbandoned = 0.75
 	// heldOverChance: a call is waited for if its parent goes on at its end at
 	// least twice as often as chance gives.
 	heldOverChance = 2
+	// usualTail is the factor around the median within which the time from a
+	// call's end to its parent's next event is the usual one. What a parent does
+	// with an answer takes about the same time always; the time from the end of
+	// what nobody waits for to whatever comes next takes any.
+	usualTail = 1.5
+	minUsual  = 20 // calls: the median is of the same calls
+	// minUsualShare is the share of the times that must surely be the usual one.
+	// Of ends that fall anywhere into the parent's last stretch, 5/12 leave the
+	// usual time: it is from 1/3 to 3/4 of the stretch.
+	minUsualShare = 0.5
 	// minFollowed is how many calls must have been followed at once.
 	minFollowed = 5
 )
@@ -126,9 +148,16 @@ func NewVerdicts(d *Dict, f *Fold, clocks *Clocks) *Verdicts {
 			r.Refuted += s.Above(clocks.Slack(p.A, p.B) + max(0, v.skew(p)))
 		}
 		r.RefutedLo, r.RefutedHi = wilson(r.Refuted, r.N)
-		held := r.Followed >= minFollowed && float64(r.Followed) >= heldOverChance*r.ExpectedByChance
+		usual := w.Tail.Quantile(0.5)
+		lo, hi := int64(usual/usualTail), int64(usual*usualTail)
+		r.Usual = w.Tail.N() - w.Tail.Below(lo) - w.Tail.Above(hi)
+		r.UsualExpectedByChance = float64(w.Rate) / (1 << 40) * float64(hi-lo)
+		r.Rest = int64(w.Rest.Quantile(0.5))
+		usualLo, _ := wilson(r.Usual, w.Tail.N())
+		held := r.Followed >= minFollowed && float64(r.Followed) >= heldOverChance*r.ExpectedByChance ||
+			usualLo > minUsualShare && r.Usual >= minUsual && float64(r.Usual) >= heldOverChance*r.UsualExpectedByChance
 		switch {
-		case r.Refuted >= minRefutations && r.RefutedLo > minRefutedShare && held:
+		case r.Refuted >= minRefutations && r.RefutedLo > minRefutedShare && held && float64(r.Refuted) <= maxAbandoned*float64(r.N):
 			r.Verdict = Abandoned
 		case r.Refuted >= minRefutations && r.RefutedLo > minRefutedShare:
 			r.Verdict = Asynchronous

@@ -78,6 +78,13 @@ type Walker struct {
 	children   []int32 // halves, ascending by clipped end
 	stack      []frame
 	aside      []int32 // calls of this parent being set aside
+
+	// lastKid is when the last waited-for call of a half ended that ended before
+	// it; -1 for none asked yet.
+	lastKid struct {
+		of  int32
+		end int64
+	}
 }
 
 type frame struct {
@@ -112,6 +119,9 @@ func half(call int32, client bool) int32 {
 // record's duration.
 func (w *Walker) Walk(r *Record) {
 	w.r = r
+	if cap(w.Path) > giant && len(r.Calls) < cap(w.Path)/16 {
+		w.Path, w.Late, w.After, w.Moved, w.stack = nil, nil, nil, nil, nil
+	}
 	w.Path, w.Late, w.After, w.Moved = w.Path[:0], w.Late[:0], w.After[:0], w.Moved[:0]
 	w.place()
 	w.clip()
@@ -121,8 +131,12 @@ func (w *Walker) Walk(r *Record) {
 	w.splitWaits()
 }
 
+// giant is the scratch memory, in elements, that is given back once a request
+// needs a sixteenth of it or less.
+const giant = 1 << 16
+
 func grow[T any](s []T, n int) []T {
-	if cap(s) < n {
+	if cap(s) < n || cap(s) > giant && n < cap(s)/16 {
 		return make([]T, n, n+n/4)
 	}
 	return s[:n]
@@ -227,6 +241,7 @@ const smallStep = 1_000_000
 // sets aside what ran beyond.
 func (w *Walker) clip() {
 	r := w.r
+	w.lastKid.of = -1
 	n := 2 * len(r.Calls)
 	w.clipStart, w.clipEnd = grow(w.clipStart, n), grow(w.clipEnd, n)
 	w.departed, w.leftBy = grow(w.departed, n), grow(w.leftBy, n)
@@ -244,6 +259,10 @@ func (w *Walker) clip() {
 			up := w.above(i, client)
 			w.departed[k], w.leftBy[k] = noDeparture, -1
 			lo, hi := int64(0), r.Duration()
+			moved := noDeparture // when the parent went on without the call
+			if up >= 0 && up/2 != int32(i) {
+				moved = w.movedOn(k, up)
+			}
 			if up >= 0 {
 				lo, hi = w.clipStart[up], w.clipEnd[up]
 				w.departed[k], w.leftBy[k] = w.departed[up], w.leftBy[up]
@@ -252,10 +271,16 @@ func (w *Walker) clip() {
 				if e := w.endOf(up); e.Left() && (up%2 == 0 || up/2 == 0) && w.end[up] < w.departed[k] {
 					w.departed[k], w.leftBy[k] = w.end[up], up/2
 				}
-				w.beside(k, w.clipEnd[up])
+				if moved < w.departed[k] {
+					w.departed[k], w.leftBy[k] = moved, int32(i)
+				}
+				if moved == noDeparture || !c.Paired() { // a client half that nobody waits for does no work
+					w.beside(k, w.clipEnd[up])
+				}
 			}
 			s, e := min(max(w.start[k], lo), hi), min(max(w.end[k], lo), hi)
 			if h == c.Outer() {
+				e = min(e, max(s, moved))
 				if l := w.limit(int32(i)); l != nil {
 					e = min(e, max(s, int64(l.Until-r.Start())+w.shift[k]))
 				}
@@ -263,6 +288,42 @@ func (w *Walker) clip() {
 			w.clipStart[k], w.clipEnd[k] = s, max(s, e)
 		}
 	}
+}
+
+// movedOn is when the parent went on without the call whose outer half is k,
+// noDeparture if it did not: the call is one that callers wait for and give up
+// on, and ran on when the parent ended by itself. The parent gave up when its
+// usual time after its last call was left, and not before its other calls had
+// ended.
+func (w *Walker) movedOn(k, up int32) int64 {
+	c := &w.r.Calls[k/2]
+	over := w.end[k] - w.end[up]
+	if over <= w.slack(k) || over < smallStep && over*20 < w.end[k]-w.start[k] || w.start[k] >= w.end[up] {
+		return noDeparture
+	}
+	v := w.Verdicts.WaitedFor(c.Slot)
+	if v.Verdict != Abandoned || c.Flags&(Async|Loser) != 0 || c.ClientEnd.Left() || w.endOf(up) != Succeeded || w.departed[up] != noDeparture {
+		return noDeparture
+	}
+	if w.lastKid.of != up {
+		w.lastKid.of, w.lastKid.end = up, w.start[up]
+		p := up / 2
+		for i := p + 1; i < p+w.r.Calls[p].Len; i += w.r.Calls[i].Len {
+			if w.parentHalf(int(i)) != up || w.r.Calls[i].Flags&Async != 0 || w.Verdicts.WaitedFor(w.r.Calls[i].Slot).Verdict == Asynchronous {
+				continue
+			}
+			if end := w.end[half(i, w.r.Calls[i].Client.Seen())]; end <= w.end[up] {
+				w.lastKid.end = max(w.lastKid.end, end)
+			}
+		}
+	}
+	return min(max(w.clipEnd[up]-v.Rest, w.lastKid.end, w.start[k]), w.clipEnd[up])
+}
+
+// abandoned reports whether the parent went on without call i.
+func (w *Walker) abandoned(i int32) bool {
+	k := half(i, w.r.Calls[i].Client.Seen())
+	return w.leftBy[k] == i && w.Verdicts.WaitedFor(w.r.Calls[i].Slot).Verdict == Abandoned
 }
 
 func (w *Walker) limit(call int32) *Limit {
@@ -427,7 +488,7 @@ func (w *Walker) charge(f *frame, start int64, before int32) {
 		kind = GapAfter
 	case client && c.Paired(): // the server began after the caller had left
 		kind = GapBefore
-	case client && c.Flags&WaitSpan == 0 && c.ClientEnd == TimedOut && c.Len == 1:
+	case client && c.Flags&WaitSpan == 0 && (c.ClientEnd == TimedOut || w.abandoned(call)) && c.Len == 1:
 		kind = TimedOutWaiting
 	case f.next >= 0 && before >= 0 && w.r.Calls[f.next].Flags&Retry != 0 && w.r.Calls[before].OuterEnd() != Succeeded:
 		kind = Backoff

@@ -57,6 +57,10 @@ type Node struct {
 	WaitedForRefuted int64 `json:"waited_for_refuted"` // requests whose parent ended while it ran
 	WaitedForHeld    int64 `json:"waited_for_held"`    // requests in which its end let the parent go on
 
+	// Of at most 500 requests, evenly spread. A branch is the node and all below it.
+	BlockingShare Num `json:"blocking_share"` // requests in which the critical path leads through the branch, of those that have it
+	DragMs        Num `json:"drag_ms"`        // mean time by which a request that has the branch would be shorter without it; null of the root
+
 	Baseline *NodeTimes `json:"baseline,omitempty"` // durations before
 	Current  NodeTimes  `json:"current"`            // durations now
 

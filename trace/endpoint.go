@@ -33,10 +33,16 @@ func NewNamer(s *Store) *Namer {
 // Service is the service of a span.
 func (n *Namer) Service(r SpanRef) StringID { return n.s.Resource(n.s.ResourceOf(r)).Service }
 
-// Operation is what a span did: method and http.route, else rpc.service with
+// Operation is what a span did: by the user's own rules, else method and http.route, else rpc.service with
 // rpc.method, else the span's name with identifiers replaced by {id}. A client
 // span that is named by its method alone is named by method and path.
 func (n *Namer) Operation(r SpanRef) StringID {
+	if n.s.Names != nil {
+		attribute := func(key string) string { return n.s.Text(n.s.Attr(r, key)) }
+		if name, ok := n.s.Names(n.s.String(n.Service(r)), n.s.String(n.s.Name(r)), attribute); ok {
+			return n.s.InternString(name)
+		}
+	}
 	var method, route, service, rpc StringID
 	for _, a := range n.s.Attrs(r) {
 		switch a.Key {

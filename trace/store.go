@@ -113,6 +113,10 @@ type Store struct {
 	// KeepAll keeps every attribute of every span, as a conversion needs.
 	KeepAll bool
 
+	// Names gives a span's operation a name of the user's own, from the span's
+	// service, name and attributes, before all other rules; nil: nobody did.
+	Names func(service, name string, attribute func(key string) string) (operation string, ok bool)
+
 	traceIDs   []TraceID
 	ids        []SpanID
 	parents    []SpanID

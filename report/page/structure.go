@@ -133,7 +133,14 @@ func how(n *report.Node) string {
 	case report.ParallelRepeat:
 		repeat = fmt.Sprintf("%s times at once", trimmed(float64(n.MeanMultiplicity)))
 	}
-	return list(waited, repeat)
+	blocks, drag := "", ""
+	if share := n.BlockingShare.Or(0); share > 0 && n.Parent >= 0 {
+		blocks = "on path " + percent(share)
+	}
+	if ms := n.DragMs.Or(0); ms >= 0.05 && n.Parent >= 0 {
+		drag = "drag " + decimal(ms, 1) + " ms"
+	}
+	return list(waited, repeat, blocks, drag)
 }
 
 // differences lists what changed in the structure.
