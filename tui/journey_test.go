@@ -21,9 +21,8 @@ import (
 
 // A journey is the real program with keys typed at it. It waits for what is on the screen, never for time.
 type journey struct {
-	t   *testing.T
-	tm  *teatest.TestModel
-	all io.Reader
+	t  *testing.T
+	tm *teatest.TestModel
 }
 
 func travel(t *testing.T, src *Source, dir string) *journey {

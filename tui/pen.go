@@ -105,9 +105,6 @@ func cell(s string, n int) string {
 	return s
 }
 
-// padded is cell with spaces up to n cells.
-func padded(s string, n int) string { return escape.Pad(cell(s, n), n) }
-
 // right is escaped text on the right of n cells.
 func right(s string, n int) string {
 	s, _ = escape.Elide(s, n)
