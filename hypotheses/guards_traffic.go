@@ -308,7 +308,6 @@ type beginning struct {
 	until   int64 // ns since the epoch
 	of      float64
 	share   float64 // of its requests beyond the rest's 90th percentile
-	median  float64
 	settled float64
 }
 

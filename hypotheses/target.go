@@ -252,8 +252,3 @@ func (a *Asking) queueOf(t *target) *queue {
 	}
 	return nil
 }
-
-// claimed reports whether a queue was found to own the waits before a call.
-func (a *Asking) claimed(q *summary.Request, call int32) bool {
-	return a.owner(q, call, queuewait.Between).Claimed() || a.owner(q, call, queuewait.Lead).Claimed()
-}
