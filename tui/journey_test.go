@@ -170,8 +170,6 @@ func (b *screenBuffer) left(t *testing.T) {
 }
 
 func TestPanicRestoresTheTerminal(t *testing.T) {
-	stderr := os.Stderr
-	defer func() { os.Stderr = stderr }()
 	src := source(nil, nil)
 	src.Report = func(context.Context, func(done, total int64)) (*report.Report, error) { panic("a mistake of ours") }
 	var out screenBuffer
