@@ -72,6 +72,9 @@ func (b *builder) totals(t *report.Trace) {
 
 func durNS(ns int64) string { return durMs(float64(ns) / 1e6) }
 
+// fewReasons is the number of different reasons up to which they stand as footnotes.
+const fewReasons = 16
+
 // path is the critical path in order of time.
 func (b *builder) path(t *report.Trace, rows int) {
 	if len(t.Path) == 0 {
@@ -102,8 +105,19 @@ func (b *builder) path(t *report.Trace, rows int) {
 		left += t.DurationNS
 		note = fmt.Sprintf("The %s longest of %s stretches; %s left out, %s in all.", count(rows), count(len(t.Path)), count(len(t.Path)-rows), durNS(left))
 	}
+	reasons := map[string]bool{}
 	for _, g := range shown {
-		table.Rows = append(table.Rows, Row{Cells: []Cell{cell(s.of(float64(g.StartNS) / 1e6)), cell(s.of(float64(g.EndNS-g.StartNS) / 1e6)), cell(string(g.Kind)), cell(b.segment(&g)), cell(b.prose(g.Evidence))}})
+		reasons[g.Evidence] = true
+	}
+	for _, g := range shown {
+		kind, because := cell(string(g.Kind)), cell(b.prose(g.Evidence))
+		if len(reasons) <= fewReasons { // a footnote each keeps the table narrow
+			because = Cell{}
+			if g.Evidence != "" {
+				kind.Text = append(kind.Text, b.note(g.Evidence))
+			}
+		}
+		table.Rows = append(table.Rows, Row{Cells: []Cell{cell(s.of(float64(g.StartNS) / 1e6)), cell(s.of(float64(g.EndNS-g.StartNS) / 1e6)), kind, cell(b.segment(&g)), because}})
 	}
 	b.add(table)
 	if note != "" {
