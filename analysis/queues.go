@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
@@ -24,6 +25,16 @@ type queueKey struct {
 type queueStat struct {
 	wait, gap, service []int64
 	w                  []float64
+
+	// What of the gaps is no wait, at least and at most, summed with the calls'
+	// weights.
+	least, most float64
+}
+
+func (s *queueStat) add(wait, gap, service int64, floor queuewait.Floor, w float64) {
+	s.wait, s.gap, s.service, s.w = append(s.wait, wait), append(s.gap, gap), append(s.service, service), append(s.w, w)
+	s.least += float64(floor.Lo) * w
+	s.most += float64(floor.Hi) * w
 }
 
 // queues fills the waits before calls were served.
@@ -92,22 +103,17 @@ func (a *analyzer) queueStats(v *view, s *hypotheses.Side) map[queueKey]*queueSt
 		w := weight(q.Weight)
 		for i := range q.Calls {
 			c := &q.Calls[i]
-			wait, gap, ok := l.Gap(q.Record, int32(i))
-			if !ok {
-				continue
+			if wait, gap, floor, ok := l.Gap(q.Record, int32(i)); ok {
+				get(queueKey{slot: v.Relative(q, c.Slot), site: queuewait.Between}).add(wait, gap, c.Work.Duration(), floor, w)
 			}
-			st := get(queueKey{slot: v.Relative(q, c.Slot), site: queuewait.Between})
-			st.wait, st.gap, st.service, st.w = append(st.wait, wait), append(st.gap, gap), append(st.service, c.Work.Duration()), append(st.w, w)
 		}
-		a.leads(v, q, &l.Walker, func(k queueKey, wait, gap, service int64) {
-			st := get(k)
-			st.wait, st.gap, st.service, st.w = append(st.wait, wait), append(st.gap, gap), append(st.service, service), append(st.w, w)
+		a.leads(v, q, &l.Walker, func(k queueKey, gap, service int64, floor queuewait.Floor) {
+			get(k).add(floor.Wait(gap), gap, service, floor, w)
 		})
 		for _, x := range q.Waits {
 			c := &q.Calls[x.Call]
-			st := get(queueKey{v.Relative(q, c.Slot), queuewait.Between, x.Evidence, x.Resource})
-			service := c.Outer().Duration() - x.Duration()
-			st.wait, st.gap, st.service, st.w = append(st.wait, x.Duration()), append(st.gap, x.Duration()), append(st.service, service), append(st.w, w)
+			get(queueKey{v.Relative(q, c.Slot), queuewait.Between, x.Evidence, x.Resource}).
+				add(x.Duration(), x.Duration(), c.Outer().Duration()-x.Duration(), queuewait.Floor{}, w)
 		}
 	}
 	return m
@@ -115,7 +121,7 @@ func (a *analyzer) queueStats(v *view, s *hypotheses.Side) map[queueKey]*queueSt
 
 // leads calls f for each call of a request whose wait shows before its client
 // span and is somebody's.
-func (a *analyzer) leads(v *view, q *summary.Request, w *graph.Walker, f func(k queueKey, wait, gap, service int64)) {
+func (a *analyzer) leads(v *view, q *summary.Request, w *graph.Walker, f func(k queueKey, gap, service int64, floor queuewait.Floor)) {
 	owners := q.Set.Calibration.Owners
 	var plan *graph.Plan
 	for i := 1; i < len(q.Calls); i++ {
@@ -132,7 +138,7 @@ func (a *analyzer) leads(v *view, q *summary.Request, w *graph.Walker, f func(k 
 				continue
 			}
 			floor, _ := owners.Leads.Of(c.Slot)
-			f(queueKey{slot: v.Relative(q, c.Slot), site: queuewait.Lead}, max(0, s.NS-floor.NS), max(0, s.NS), c.Outer().Duration())
+			f(queueKey{slot: v.Relative(q, c.Slot), site: queuewait.Lead}, max(0, s.NS), c.Outer().Duration(), floor)
 		}
 	}
 }
@@ -171,7 +177,7 @@ func (a *analyzer) owner(q *report.Queue, v *view, k queueKey) {
 		q.Tests = append(q.Tests, report.OwnerTest{Test: t.Name, Says: string(t.Says), Decided: t.Decided, Statement: t.Statement})
 	}
 	limit := func(side int) report.Num {
-		if s := o.Sides[side]; s != nil && s.Limit > 0 && !s.FromPool {
+		if s := o.Sides[side]; s != nil && s.Shown {
 			return report.Int(int64(s.Limit))
 		}
 		return report.Null
@@ -180,35 +186,55 @@ func (a *analyzer) owner(q *report.Queue, v *view, k queueKey) {
 	if a.reading.Comparison() {
 		q.InferredLimitBaseline = limit(summary.Baseline)
 	}
+	for side, name := range [2]string{"baseline", "current"} {
+		if s := o.Sides[side]; s != nil && o.Claimed() && s.LittleDisagrees() {
+			q.Warnings = append(q.Warnings, fmt.Sprintf("%s: by their rate and their wait %.3g calls wait on average, and by the pool's metrics %.3g: they do not watch the same", name, s.Little, s.Pending))
+		}
+	}
 	if !o.Model.OK && o.Claimed() && o.Model.Why != "" && a.reading.Comparison() {
 		q.Warnings = append(q.Warnings, "the change of this wait is not split over its drivers: "+o.Model.Why)
 	}
 }
 
-// occupied fills how full the resource was: by its metrics, else against the
-// inferred limit.
+// occupied fills how full the resource was: by its metrics, else by the calls
+// in flight against the limit that they show.
 func occupied(s *report.QueueSide, o *queuewait.Verdict, side int) {
-	if p := o.Sides[side].Pool; p != nil && p.Occupancy.Seconds > 0 && (o.Owner == queuewait.ClientWait || o.Owner == queuewait.Own) {
+	x := o.Sides[side]
+	over := func(list []float64) {
+		for _, v := range list {
+			s.Occupancy1s = append(s.Occupancy1s, report.Some(v))
+		}
+	}
+	if p := x.Pool; p != nil && p.Occupancy.Seconds > 0 && (o.Owner == queuewait.ClientWait || o.Owner == queuewait.Own) {
 		s.Occupancy, s.OccupancyP50, s.OccupancyMax = report.Some(p.Occupancy.P99), report.Some(p.Occupancy.P50), report.Some(p.Occupancy.Max)
+		over(p.OccupancyOver)
+	} else if f := x.Full; f != nil {
+		s.Occupancy, s.OccupancyP50, s.OccupancyMax = report.Some(f.P99), report.Some(f.P50), report.Some(f.Max)
+		over(f.Over)
+	}
+	if x.Peak > 0 {
+		s.PerS, s.Peak1sPerS, s.Bursts = report.Some(x.PerSecond), report.Some(x.Peak), report.Some(x.Bursts)
+	}
+	if o.Claimed() {
+		s.Waiting, s.Pending = report.Some(x.Little), report.Some(x.Pending)
 	}
 }
 
 func queueSide(s *queueStat) report.QueueSide {
 	null := report.Null
-	r := report.QueueSide{MeanMs: null, P50Ms: null, P99Ms: null, LoMs: null, HiMs: null, ServiceP99Ms: null, Occupancy: null, OccupancyP50: null, OccupancyMax: null}
+	r := report.QueueSide{MeanMs: null, P50Ms: null, P99Ms: null, LoMs: null, HiMs: null, GapMs: null, PerS: null, Peak1sPerS: null, Bursts: null, Waiting: null, Pending: null, ServiceP99Ms: null, Occupancy: null, OccupancyP50: null, OccupancyMax: null}
 	if s == nil {
 		return r
 	}
-	mean := func(ns []int64) report.Num {
-		var sum, w float64
-		for i, x := range ns {
-			sum += float64(x) * s.w[i]
-			w += s.w[i]
-		}
-		return msOf(sum / w)
+	var w, wait, gap float64
+	for i := range s.w {
+		w += s.w[i]
+		wait += float64(s.wait[i]) * s.w[i]
+		gap += float64(s.gap[i]) * s.w[i]
 	}
 	r.N = int64(len(s.wait))
-	r.MeanMs, r.LoMs, r.HiMs = mean(s.wait), mean(s.wait), mean(s.gap)
+	r.MeanMs, r.GapMs = msOf(wait/w), msOf(gap/w)
+	r.LoMs, r.HiMs = msOf(min(wait, max(0, gap-s.most))/w), msOf(max(wait, gap-s.least)/w)
 	r.P50Ms = msOf(float64(stats.Quantile(s.wait, s.w, 0.5)))
 	r.P99Ms = msOf(float64(stats.Quantile(s.wait, s.w, 0.99)))
 	r.ServiceP99Ms = msOf(float64(stats.Quantile(s.service, s.w, 0.99)))

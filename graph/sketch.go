@@ -99,6 +99,16 @@ func (s *Sketch) Quantile(q float64) float64 {
 	return 0
 }
 
+// Mean is the mean length, where none counts as more than most. It is zero of
+// an empty sketch.
+func (s *Sketch) Mean(most int64) float64 {
+	var sum float64
+	for _, b := range s.sorted() {
+		sum += min(value(b), float64(most)) * float64(s.bins[b])
+	}
+	return sum / float64(max(s.n, 1))
+}
+
 func (s *Sketch) sorted() []int16 {
 	keys := make([]int16, 0, len(s.bins))
 	for b := range s.bins {

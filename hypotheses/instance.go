@@ -238,7 +238,7 @@ func (a *Asking) placed() []Finding {
 					calls[side][k]++
 					total[side]++
 					if side == summary.Current {
-						if w, _, ok := l.Gap(q.Record, int32(i)); ok {
+						if w, _, _, ok := l.Gap(q.Record, int32(i)); ok {
 							waits[k] += float64(w)
 						}
 					}

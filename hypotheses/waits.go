@@ -175,7 +175,7 @@ func (a *Asking) waitOf(l *summary.Ledger, q *summary.Request, s *graph.Step) (i
 	if s.Client() {
 		if v := owners.Of(c, queuewait.Lead); v.Claimed() {
 			floor, _ := owners.Leads.Of(c.Slot)
-			return max(0, s.NS-floor.NS), v
+			return floor.Wait(max(0, s.NS)), v
 		}
 		return 0, nil
 	}
@@ -183,7 +183,7 @@ func (a *Asking) waitOf(l *summary.Ledger, q *summary.Request, s *graph.Step) (i
 		return 0, nil
 	}
 	if v := owners.Of(c, queuewait.Between); v.Claimed() || v != nil && v.Owner == queuewait.NoOwner {
-		wait, _, _ := l.Gap(q.Record, s.Call())
+		wait, _, _, _ := l.Gap(q.Record, s.Call())
 		return min(wait, s.NS), v
 	}
 	return 0, nil

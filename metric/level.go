@@ -135,6 +135,43 @@ func addUp(values []float64) float64 {
 	return total
 }
 
+// OverTime is how many points a course over time has at most.
+const OverTime = 60
+
+// overTime is the steps in a window as a course over time.
+func overTime(steps []step, w Window) []float64 {
+	if w != (Window{}) {
+		from, to := int64(w.From)/1e9, int64(w.To)/1e9+1
+		var in []step
+		for _, s := range steps {
+			s.from, s.to = max(s.from, from), min(s.to, to)
+			if s.from < s.to {
+				in = append(in, s)
+			}
+		}
+		steps = in
+	}
+	if len(steps) == 0 {
+		return nil
+	}
+	first, last := steps[0].from, steps[len(steps)-1].to
+	each := (last - first + OverTime - 1) / OverTime
+	sum, n := make([]float64, (last-first+each-1)/each), make([]float64, (last-first+each-1)/each)
+	for _, s := range steps {
+		for from := s.from; from < s.to; {
+			i := (from - first) / each
+			to := min(s.to, first+(i+1)*each)
+			sum[i] += s.value * float64(to-from)
+			n[i] += float64(to - from)
+			from = to
+		}
+	}
+	for i := range sum {
+		sum[i] /= n[i] // NaN of none
+	}
+	return sum
+}
+
 // levels is the steps seen through a window, whose two ends are seconds of it. If
 // nothing was recorded there, as in a window shorter than the export interval,
 // the next second that was stands for it, if it comes within maxCarry.

@@ -21,6 +21,11 @@ type PoolView struct {
 	// was recorded until another one was.
 	Occupancy Levels
 
+	// OccupancyOver is the same over time, from the first second that was
+	// recorded to the last: at most OverTime means of equal stretches, NaN of
+	// those without a record.
+	OccupancyOver []float64
+
 	// Limit is the size it may grow to. Its P50 is the usual one; where Min and
 	// Max differ it was changed in the window.
 	Limit Levels
@@ -127,6 +132,7 @@ func poolView(k poolKey, members []member, w Window) (v PoolView, ok bool) {
 	}
 	occupancy := combine([][]step{used, limits}, true, func(v []float64) float64 { return v[0] / v[1] })
 	v.Used, v.Pending, v.Occupancy = levels(used, w), levels(level(Pending), w), levels(occupancy, w)
+	v.OccupancyOver = overTime(occupancy, w)
 	if v.Limit = levels(recorded, w); v.Limit.Seconds == 0 && len(limits) > 0 {
 		v.Limit = levels(limits, w) // set before the window
 	}

@@ -33,6 +33,7 @@ type Data struct {
 	Dict     *graph.Dict
 	Records  []*graph.Record
 	Verdicts *graph.Verdicts
+	Queues   *Fold
 	Pools    []metric.PoolView
 	// Sampled is whether not all requests were kept.
 	Sampled bool
@@ -58,35 +59,32 @@ type Call struct {
 // edges collects the calls of each edge.
 func (d *Data) edges(floors *Floors, leads *Floors) map[EdgeKey][]Call {
 	m := map[EdgeKey][]Call{}
-	w := graph.Walker{Dict: d.Dict, Verdicts: d.Verdicts}
-	for _, r := range d.Records {
-		var plan *graph.Plan
-		if leads != nil {
-			plan = w.Plan(r, nil)
-		}
-		for i := range r.Calls {
-			c := &r.Calls[i]
-			if !c.Client.Seen() || c.Flags&(graph.Async|graph.Loser) != 0 {
-				continue
-			}
-			if gap, ok := Gap(c); ok {
-				m[key(d.Dict, c, Between)] = append(m[key(d.Dict, c, Between)], d.between(floors, c, gap))
-			}
-		}
-		if plan == nil {
+	for i := range d.Queues.events.list {
+		x := &d.Queues.events.list[i]
+		gap := x.Client.Duration() - x.Served.Duration()
+		if x.Left || x.Callee == graph.NoProc || gap < 0 {
 			continue
 		}
+		k := key(d.Dict, x.Slot, Between)
+		m[k] = append(m[k], d.between(floors, x, gap))
+	}
+	w := graph.Walker{Dict: d.Dict, Verdicts: d.Verdicts}
+	for _, r := range d.Records {
+		plan := w.Plan(r, nil)
 		for i := range plan.Steps {
 			s := &plan.Steps[i]
 			c := &r.Calls[s.Call()]
 			if s.Leave || !s.Client() || s.Call() == 0 || c.Flags&(graph.Async|graph.Loser|graph.Retry|graph.Hedge) != 0 {
 				continue
 			}
-			k := key(d.Dict, c, Lead)
+			if !d.Queues.events.kept(c.Client.Start) {
+				continue // its neighbours are not there either
+			}
+			k := key(d.Dict, c.Slot, Lead)
 			floor, _ := leads.Of(c.Slot)
 			m[k] = append(m[k], Call{
 				Slot: c.Slot, Caller: c.Client.Proc, Callee: graph.NoProc,
-				Asked: c.Client.Start - trace.Time(max(s.NS, 0)), Given: c.Client.Start, Done: c.Client.End, Wait: max(0, s.NS-floor.NS),
+				Asked: c.Client.Start - trace.Time(max(s.NS, 0)), Given: c.Client.Start, Done: c.Client.End, Wait: floor.Wait(max(0, s.NS)),
 			})
 		}
 	}
@@ -98,8 +96,8 @@ func (d *Data) edges(floors *Floors, leads *Floors) map[EdgeKey][]Call {
 	return m
 }
 
-func key(d *graph.Dict, c *graph.Call, site Site) EdgeKey {
-	s := d.SlotAt(c.Slot)
+func key(d *graph.Dict, slot graph.SlotID, site Site) EdgeKey {
+	s := d.SlotAt(slot)
 	target := s.Callee.Service
 	if target == 0 {
 		target = s.Peer
@@ -107,23 +105,24 @@ func key(d *graph.Dict, c *graph.Call, site Site) EdgeKey {
 	return EdgeKey{s.Caller.Service, target, site}
 }
 
-func (d *Data) between(floors *Floors, c *graph.Call, gap int64) Call {
-	floor, _ := floors.Of(c.Slot)
-	a, b := d.Dict.ProcAt(c.Client.Proc).Host, d.Dict.ProcAt(c.Work.Proc).Host
-	clocks := d.Verdicts.Clocks.At(c.Client.Start)
+func (d *Data) between(floors *Floors, x *Event, gap int64) Call {
+	floor, _ := floors.Of(x.Slot)
+	a, b := d.Dict.ProcAt(x.Caller).Host, d.Dict.ProcAt(x.Callee).Host
+	clocks := d.Verdicts.Clocks.At(x.Client.Start)
 	shift, _ := clocks.Shift(a, b)
 	return Call{
-		Slot: c.Slot, Caller: c.Client.Proc, Callee: c.Work.Proc,
-		Asked: c.Client.Start, Given: c.Work.Start + trace.Time(shift-floor.NS/2), GivenThere: c.Work.Start, Done: c.Client.End,
-		Wait: max(0, gap-floor.NS), Served: c.Work.Interval, Slack: clocks.Slack(a, b), OneWay: floor.NS / 2,
+		Slot: x.Slot, Caller: x.Caller, Callee: x.Callee,
+		Asked: x.Client.Start, Given: x.Served.Start + trace.Time(shift-floor.Typical/2), GivenThere: x.Served.Start, Done: x.Client.End,
+		Wait: floor.Wait(gap), Served: x.Served, Slack: clocks.Slack(a, b), OneWay: floor.Typical / 2,
 	}
 }
 
 // LeadFloors is the usual lead of each slot: the time a caller takes by itself
 // before the call. It is the floor of gaps that no server half bounds.
 func LeadFloors(sets ...*Data) *Floors {
-	merged := map[graph.SlotID]*Gaps{}
+	var all []*windowed
 	for _, d := range sets {
+		into := newWindowed()
 		w := graph.Walker{Dict: d.Dict, Verdicts: d.Verdicts}
 		for _, r := range d.Records {
 			plan := w.Plan(r, nil)
@@ -132,29 +131,13 @@ func LeadFloors(sets ...*Data) *Floors {
 				if s.Leave || !s.Client() || s.Call() == 0 {
 					continue
 				}
-				slot := r.Calls[s.Call()].Slot
-				g := merged[slot]
-				if g == nil {
-					g = &Gaps{Min: max(s.NS, 0)}
-					merged[slot] = g
-				}
-				g.Min = min(g.Min, max(s.NS, 0))
-				g.Sketch.Add(max(s.NS, 0))
+				c := &r.Calls[s.Call()]
+				// What is in flight of the caller fills its pools; who is called
+				// does not matter.
+				into.add(c.Slot, c.Client.Proc, c.Client.Proc, c.Client.Start, max(s.NS, 0), c.Client.Duration())
 			}
 		}
+		all = append(all, &into)
 	}
-	fl := &Floors{map[graph.SlotID]Floor{}}
-	for slot, g := range merged {
-		fl.floors[slot] = g.floor()
-	}
-	return fl
-}
-
-// floor is the least gap, or the quantile that counts as free of waiting.
-func (g *Gaps) floor() Floor {
-	f := Floor{g.Min, g.Sketch.N()}
-	if f.N >= minFloor {
-		f.NS = max(f.NS, int64(g.Sketch.Quantile(floorQuantile)))
-	}
-	return f
+	return newFloors(all...)
 }

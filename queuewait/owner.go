@@ -41,8 +41,28 @@ type Side struct {
 	PerSecond float64 // calls per second
 	Limit     int     // calls in service at once; 0: unknown
 	FromPool  bool    // the limit is a metric's
+	Shown     bool    // calls that waited show the limit; else it is the other side's, or at least the most in service
 	Pool      *metric.PoolView
 	Plateau   Plateau
+
+	// Peak is the most calls that began in one second, and Bursts the variance of
+	// their number over its mean: 1 where calls come independently of each other.
+	// Zero of less than minSeconds.
+	Peak, Bursts float64
+
+	// Full is how full the limit was at the fullest process, by what was in
+	// flight; nil without a limit or where not all calls are known.
+	Full *Full
+
+	// Pending is what the pool's metrics say of how many calls waited on average,
+	// NaN if nothing, and Little what the calls say: their rate times their wait.
+	Pending, Little float64
+}
+
+// A Full is how full a limit was, in one-second views.
+type Full struct {
+	P50, P99, Max float64
+	Over          []float64 // over time, at most metric.OverTime means
 }
 
 // A Verdict is whose queue the waits of an edge are in, and why they changed.
@@ -78,7 +98,7 @@ func (o *Owners) Of(c *graph.Call, site Site) *Verdict {
 	if o == nil || !c.Client.Seen() {
 		return nil
 	}
-	return o.edges[key(o.dict, c, site)]
+	return o.edges[key(o.dict, c.Slot, site)]
 }
 
 // All is all verdicts, by caller, target and site.
@@ -162,8 +182,27 @@ func (a *asker) verdict() *Verdict {
 		}
 	}
 	a.limits()
+	if share := a.share(); share < 1 {
+		a.say("sample", "", "asked of the calls of %.3g %% of the seconds, chosen by a hash: there were too many to keep all", 100*share)
+	}
+	for i := range a.sets {
+		if a.v.Sides[i] != nil {
+			a.course(i)
+		}
+	}
 	a.model()
 	return a.v
+}
+
+// share is the share of the seconds whose calls are asked.
+func (a *asker) share() float64 {
+	share := 1.0
+	for _, d := range a.sets {
+		if d != nil {
+			share = min(share, d.Queues.Share())
+		}
+	}
+	return share
 }
 
 func (a *asker) name(id trace.StringID) string { return a.o.dict.String(id) }
@@ -189,7 +228,7 @@ func (a *asker) side(i int) *Side {
 	n := float64(len(calls))
 	s.Wait, s.Gap, s.Hold = s.Wait/n, s.Gap/n, s.Hold/n
 	if last > first {
-		s.PerSecond = n / (float64(last-first) / 1e9)
+		s.PerSecond = n / a.sets[i].Queues.Share() / (float64(last-first) / 1e9)
 	}
 	s.Pool = a.pool(i, ConnectionKind)
 	return s
@@ -244,11 +283,7 @@ const (
 // handOver asks who let go when waits ended.
 func (a *asker) handOver(side int) {
 	calls := a.calls[side][a.key]
-	client := releases{}
-	for i := range calls {
-		client[calls[i].Caller] = append(client[calls[i].Caller], calls[i].Done)
-	}
-	client.sort()
+	client := a.sets[side].Queues.releases(func(s graph.SlotID) bool { return key(a.o.dict, s, a.key.Site) == a.key })
 	c := handOver(calls, client, func(c *Call) (graph.ProcID, trace.Time) { return c.Caller, c.Given },
 		func(c *Call) trace.Time {
 			if a.key.Site == Lead {
@@ -536,7 +571,7 @@ func (a *asker) limits() {
 			}
 		case a.sets[i].Sampled:
 		case p.Known():
-			s.Limit = p.K
+			s.Limit, s.Shown = p.K, true
 		}
 	}
 	for i, s := range a.v.Sides {

@@ -65,7 +65,7 @@ func add(t *testing.T, s *trace.Store, n int, at int64, caller int, begun, ended
 }
 
 func data(s *trace.Store) *Data {
-	d := &Data{Dict: graph.NewDict()}
+	d := &Data{Dict: graph.NewDict(), Queues: NewFold()}
 	fold := graph.NewFold()
 	f := &graph.Folder{Fold: fold, Dict: d.Dict}
 	b := graph.NewBuilder(d.Dict, s, func(*trace.Store, trace.SpanRef, bool) graph.Judgement {
@@ -77,6 +77,7 @@ func data(s *trace.Store) *Data {
 		b.Records(&tree, func(r *graph.Record, _ []graph.Refs) {
 			d.Records = append(d.Records, r)
 			f.Add(r)
+			d.Queues.Add(r)
 		})
 	})
 	d.Verdicts = graph.NewVerdicts(d.Dict, fold, graph.SolveClocks(fold))
@@ -84,11 +85,7 @@ func data(s *trace.Store) *Data {
 }
 
 func floorsOf(d *Data) *Floors {
-	f := NewFold()
-	for _, r := range d.Records {
-		f.Add(r)
-	}
-	return NewFloors(f)
+	return NewFloors(d.Queues)
 }
 
 // verdict is that on the edge between client and server span.

@@ -25,14 +25,15 @@ type Queue struct {
 }
 
 // QueueSide is the wait on one side. Times are the likely wait (the excess over the floor); Lo and Hi bound the
-// mean.
+// mean: a floor is uncertain. Where few calls tell of it, Hi is the whole gap.
 type QueueSide struct {
 	N            int64 `json:"n"`              // calls
 	MeanMs       Num   `json:"mean_ms"`        // likely wait
 	P50Ms        Num   `json:"p50_ms"`         // of the likely waits
 	P99Ms        Num   `json:"p99_ms"`         // of the likely waits
 	LoMs         Num   `json:"lo_ms"`          // the mean wait is at least this
-	HiMs         Num   `json:"hi_ms"`          // the whole gap
+	HiMs         Num   `json:"hi_ms"`          // and at most this
+	GapMs        Num   `json:"gap_ms"`         // mean of the whole gap, the floor included
 	ServiceP99Ms Num   `json:"service_p99_ms"` // of the call once it is served
 
 	// Occupancy is used ÷ max of the resource, 0..1, at the p99 of one-second views; null without metrics and
@@ -40,6 +41,16 @@ type QueueSide struct {
 	Occupancy    Num `json:"occupancy"`
 	OccupancyP50 Num `json:"occupancy_p50"` // at their median
 	OccupancyMax Num `json:"occupancy_max"` // in the fullest second
+
+	PerS       Num `json:"per_s"`         // calls per second
+	Peak1sPerS Num `json:"peak_1s_per_s"` // the most in one second
+
+	// Bursts is the variance of their number per second over its mean: 1 where they come independently of each other,
+	// more in bursts.
+	Bursts Num `json:"bursts"`
+
+	Waiting Num `json:"waiting"` // calls that wait on average: their rate times their wait
+	Pending Num `json:"pending"` // the same by the metrics of the pool; the two ought to agree
 
 	// Occupancy1s are the one-second views in time order, coarsened to at most 60; empty where unknown.
 	Occupancy1s List[Num] `json:"occupancy_1s"`

@@ -99,7 +99,7 @@ func (l *Ledger) own(r *graph.Record, p Part) {
 		next := &r.Calls[p.Next]
 		if o := l.Calibration.Owners.Of(next, queuewait.Lead); o.Claimed() {
 			floor, _ := l.Calibration.Owners.Leads.Of(next.Slot)
-			if at := p.Start + floor.NS; at < p.End {
+			if at := p.Start + floor.Usual(p.End-p.Start); at < p.End {
 				wait := p
 				p.End, p.Next = at, -1
 				wait.Start, wait.Kind, wait.Slot = at, Wait, next.Slot
@@ -134,10 +134,11 @@ func (l *Ledger) gap(c *graph.Call, kind graph.SegmentKind, p Part) {
 	back := int64(c.Client.End-c.Work.End) - l.Walker.Shift(p.Call, false) + l.Walker.Shift(p.Call, true)
 	there, back = max(there, 0), max(back, 0)
 	// Half the floor each way, and what one way is shorter the other is longer.
-	networkBack := min(back, floor.NS/2+max(0, floor.NS-floor.NS/2-there))
+	usual := floor.Usual(there + back)
+	networkBack := min(back, usual/2+max(0, usual-usual/2-there))
 	network := networkBack
 	if kind == graph.GapBefore {
-		network = min(there, floor.NS-networkBack)
+		network = min(there, usual-networkBack)
 	}
 	network = min(network, p.End-p.Start)
 	if kind == graph.GapBefore {
@@ -163,17 +164,18 @@ func (l *Ledger) add(p Part) {
 
 // Gap is the time of call i, of the record charged last, between its client and
 // its server span: the likely wait in it, which is what exceeds the edge's
-// floor, and the whole. Of a call that was left only the way there is known,
-// and of it half the floor is the network's.
-func (l *Ledger) Gap(r *graph.Record, i int32) (wait, whole int64, ok bool) {
+// floor, and the whole, with the floor. Of a call that was left only the way
+// there is known, and of it half the floor is the network's.
+func (l *Ledger) Gap(r *graph.Record, i int32) (wait, whole int64, floor queuewait.Floor, ok bool) {
 	c := &r.Calls[i]
-	floor, _ := l.Calibration.Floors.Of(c.Slot)
+	floor, _ = l.Calibration.Floors.Of(c.Slot)
 	if gap, ok := queuewait.Gap(c); ok {
-		return max(0, gap-floor.NS), gap, true
+		return floor.Wait(gap), gap, floor, true
 	}
 	if !c.Paired() || !c.ClientEnd.Left() || c.Flags&(graph.Async|graph.Loser) != 0 {
-		return 0, 0, false
+		return 0, 0, floor, false
 	}
-	there := int64(c.Work.Start-c.Client.Start) + l.Walker.Shift(i, false) - l.Walker.Shift(i, true)
-	return max(0, there-floor.NS/2), max(0, there), true
+	there := max(0, int64(c.Work.Start-c.Client.Start)+l.Walker.Shift(i, false)-l.Walker.Shift(i, true))
+	floor = floor.Half()
+	return floor.Wait(there), there, floor, true
 }

@@ -191,7 +191,7 @@ func (r *Reading) owners(floors *queuewait.Floors, names *metric.Names) {
 	for i, set := range r.Sets {
 		if set != nil {
 			set.Pools = set.Metrics.Pools(metric.Window{From: set.Counts.From, To: set.Counts.To}, names)
-			data[i] = &queuewait.Data{Dict: r.Dict, Records: set.Records, Verdicts: set.Calibration.Verdicts, Pools: set.Pools, Sampled: set.Sampled()}
+			data[i] = &queuewait.Data{Dict: r.Dict, Records: set.Records, Verdicts: set.Calibration.Verdicts, Queues: set.Queues, Pools: set.Pools, Sampled: set.Sampled()}
 		}
 	}
 	owners := queuewait.NewOwners(data, floors)

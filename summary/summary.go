@@ -144,6 +144,7 @@ func (s *Summary) Merge(o *Summary) {
 func (s *Summary) Canonicalize() {
 	used := make([]bool, s.Dict.Strings())
 	s.Graph.Use(used)
+	s.Queues.Use(used)
 	for _, r := range s.Records {
 		used[r.Class], used[r.Reason], used[r.BeforeEvidence] = true, true, true
 		for _, a := range r.Attrs {

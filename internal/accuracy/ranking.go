@@ -11,6 +11,7 @@ import (
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/samples/gen/otlp"
 	"github.com/tailscope/tailscope/samples/gen/scenario"
+	"github.com/tailscope/tailscope/samples/gen/sim"
 )
 
 // An answer is what the analysis says of the main endpoint of a scenario.
@@ -21,22 +22,30 @@ type answer struct {
 
 // analyze simulates a scenario and analyses its files.
 func analyze(name string, seed uint64, requests int, metrics bool) (*answer, error) {
+	a, _, err := analyzed(name, seed, requests, metrics)
+	return a, err
+}
+
+// analyzed gives the runs of both sides as well.
+func analyzed(name string, seed uint64, requests int, metrics bool) (*answer, [2]*sim.Run, error) {
+	var runs [2]*sim.Run
 	r, err := scenario.Generate(name, seed, requests)
 	if err != nil {
-		return nil, err
+		return nil, runs, err
 	}
+	runs = [2]*sim.Run{r.Baseline.Run, r.Current.Run}
 	dir, err := os.MkdirTemp("", "accuracy")
 	if err != nil {
-		return nil, err
+		return nil, runs, err
 	}
 	defer os.RemoveAll(dir)
 	if err := r.Write(dir, otlp.Format{Encoding: otlp.Proto}, false); err != nil {
-		return nil, err
+		return nil, runs, err
 	}
 	if !metrics {
 		found, err := filepath.Glob(filepath.Join(dir, "*", "metrics*"))
 		if err != nil {
-			return nil, err
+			return nil, runs, err
 		}
 		for _, f := range found {
 			os.Remove(f)
@@ -47,7 +56,7 @@ func analyze(name string, seed uint64, requests int, metrics bool) (*answer, err
 	o.Current = [][]string{{filepath.Join(dir, "current")}}
 	rep, err := analysis.Run(context.Background(), &o)
 	if err != nil {
-		return nil, err
+		return nil, runs, err
 	}
 	a := &answer{truth: r.Truth}
 	main := r.Truth.Current.Endpoints[0]
@@ -57,9 +66,9 @@ func analyze(name string, seed uint64, requests int, metrics bool) (*answer, err
 		}
 	}
 	if a.endpoint == nil {
-		return nil, fmt.Errorf("%s: no endpoint %s %s", name, main.Service, main.Operation)
+		return nil, runs, fmt.Errorf("%s: no endpoint %s %s", name, main.Service, main.Operation)
 	}
-	return a, nil
+	return a, runs, nil
 }
 
 // matches reports whether a hypothesis names the planted cause: the kind, and

@@ -1,6 +1,8 @@
 package page
 
 import (
+	"strings"
+
 	"github.com/tailscope/tailscope/report"
 )
 
@@ -153,6 +155,9 @@ func (b *builder) queue(r *report.Report, q *report.Queue) {
 		table.Rows = append(table.Rows, row)
 	}
 	b.add(table)
+	if t := b.arriving(q); len(t) > 0 {
+		b.add(Para{Text: t, Indent: 1, Tight: true})
+	}
 	if q.Evidence != "" {
 		b.add(Para{Text: Text{dim("from: " + b.prose(q.Evidence))}, Indent: 1, Tight: true})
 	}
@@ -170,6 +175,60 @@ func (b *builder) queue(r *report.Report, q *report.Queue) {
 		}
 		b.add(tests)
 	}
+}
+
+// arriving says how the calls of a queue came, and how many of them wait.
+func (b *builder) arriving(q *report.Queue) Text {
+	change := func(of func(*report.QueueSide) report.Num) string {
+		now := short(of(&q.Current))
+		if q.Baseline == nil {
+			return now
+		}
+		return short(of(q.Baseline)) + " → " + now
+	}
+	known := func(of func(*report.QueueSide) report.Num) bool {
+		return of(&q.Current).Known() || q.Baseline != nil && of(q.Baseline).Known()
+	}
+	var parts []string
+	if gap := func(s *report.QueueSide) report.Num { return s.GapMs }; known(gap) {
+		s := scaleOf(0, q.Current.GapMs)
+		now := s.num(q.Current.GapMs)
+		if q.Baseline != nil {
+			s = scaleOf(0, q.Current.GapMs, q.Baseline.GapMs)
+			now = s.num(q.Baseline.GapMs) + " → " + s.num(q.Current.GapMs)
+		}
+		parts = append(parts, "whole gap "+now+" "+s.unit)
+	}
+	if known(func(s *report.QueueSide) report.Num { return s.PerS }) {
+		parts = append(parts, "calls a second "+change(func(s *report.QueueSide) report.Num { return s.PerS })+
+			", at most "+change(func(s *report.QueueSide) report.Num { return s.Peak1sPerS })+
+			", variance over mean "+change(func(s *report.QueueSide) report.Num { return s.Bursts }))
+	}
+	if known(func(s *report.QueueSide) report.Num { return s.Waiting }) {
+		waiting := "waiting by rate × wait " + change(func(s *report.QueueSide) report.Num { return s.Waiting })
+		if known(func(s *report.QueueSide) report.Num { return s.Pending }) {
+			waiting += ", by the pool's metrics " + change(func(s *report.QueueSide) report.Num { return s.Pending })
+		}
+		parts = append(parts, waiting)
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return Text{dim(strings.Join(parts, "; "))}
+}
+
+// short is a number with two digits that count.
+func short(v report.Num) string {
+	x, ok := v.Get()
+	switch {
+	case !ok:
+		return "?"
+	case x >= 10:
+		return decimal(x, 0)
+	case x >= 1:
+		return decimal(x, 1)
+	}
+	return decimal(x, 2)
 }
 
 // whole is a part of one in whole per cent, without the sign.

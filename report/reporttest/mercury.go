@@ -223,8 +223,8 @@ func queues() report.List[report.Queue] {
 	}
 	return report.List[report.Queue]{
 		{Service: "gateway", Peer: "pricing", Operation: "POST /quote", Resource: "pricing pool", Evidence: "client − server duration over the floor; hand-over", Owner: string(report.ClientWait),
-			Baseline:      &report.QueueSide{N: 8130, MeanMs: some(0.41), P50Ms: some(0), P99Ms: some(18.2), LoMs: some(0.38), HiMs: some(1.61), ServiceP99Ms: some(20.1), Occupancy: some(0.71), OccupancyP50: some(0.39), OccupancyMax: some(0.97), Occupancy1s: seconds(0.2, 0.7)},
-			Current:       report.QueueSide{N: 8102, MeanMs: some(14.9), P50Ms: some(0.2), P99Ms: some(228.4), LoMs: some(14.3), HiMs: some(16.2), ServiceP99Ms: some(22.3), Occupancy: some(1), OccupancyP50: some(0.94), OccupancyMax: some(1), Occupancy1s: seconds(0.7, 1)},
+			Baseline:      &report.QueueSide{N: 8130, MeanMs: some(0.41), P50Ms: some(0), P99Ms: some(18.2), LoMs: some(0.38), HiMs: some(1.61), GapMs: some(1.92), PerS: some(8.13), Peak1sPerS: some(14), Bursts: some(1.02), Waiting: some(0.0033), Pending: some(0.04), ServiceP99Ms: some(20.1), Occupancy: some(0.71), OccupancyP50: some(0.39), OccupancyMax: some(0.97), Occupancy1s: seconds(0.2, 0.7)},
+			Current:       report.QueueSide{N: 8102, MeanMs: some(14.9), P50Ms: some(0.2), P99Ms: some(228.4), LoMs: some(14.3), HiMs: some(16.2), GapMs: some(16.5), PerS: some(8.1), Peak1sPerS: some(19), Bursts: some(1.31), Waiting: some(0.12), Pending: some(0.15), ServiceP99Ms: some(22.3), Occupancy: some(1), OccupancyP50: some(0.94), OccupancyMax: some(1), Occupancy1s: seconds(0.7, 1)},
 			InferredLimit: report.Int(12), InferredLimitBaseline: report.Null,
 			Tests: report.List[report.OwnerTest]{
 				{Test: "explicit", Statement: "no event names this wait"},
@@ -234,8 +234,8 @@ func queues() report.List[report.Queue] {
 			},
 			Warnings: report.List[string]{"Little's law gives a mean of 1.48 calls waiting, the pool's pending gauge 1.6"}},
 		{Service: "gateway", Peer: "profile", Operation: "profile.P/Get", Resource: "", Evidence: "client − server duration over the floor", Owner: "untraced",
-			Baseline:      &report.QueueSide{N: 8130, MeanMs: some(1.2), P50Ms: some(0.4), P99Ms: some(9.4), LoMs: some(0), HiMs: some(2.9), ServiceP99Ms: some(41.4), Occupancy: report.Null, OccupancyP50: report.Null, OccupancyMax: report.Null},
-			Current:       report.QueueSide{N: 8102, MeanMs: some(1.3), P50Ms: some(0.4), P99Ms: some(11), LoMs: some(0), HiMs: some(3.1), ServiceP99Ms: some(42.2), Occupancy: report.Null, OccupancyP50: report.Null, OccupancyMax: report.Null},
+			Baseline:      &report.QueueSide{N: 8130, MeanMs: some(1.2), P50Ms: some(0.4), P99Ms: some(9.4), LoMs: some(0), HiMs: some(2.9), GapMs: some(3.4), PerS: report.Null, Peak1sPerS: report.Null, Bursts: report.Null, Waiting: report.Null, Pending: report.Null, ServiceP99Ms: some(41.4), Occupancy: report.Null, OccupancyP50: report.Null, OccupancyMax: report.Null},
+			Current:       report.QueueSide{N: 8102, MeanMs: some(1.3), P50Ms: some(0.4), P99Ms: some(11), LoMs: some(0), HiMs: some(3.1), GapMs: some(3.6), PerS: report.Null, Peak1sPerS: report.Null, Bursts: report.Null, Waiting: report.Null, Pending: report.Null, ServiceP99Ms: some(42.2), Occupancy: report.Null, OccupancyP50: report.Null, OccupancyMax: report.Null},
 			InferredLimit: report.Null, InferredLimitBaseline: report.Null,
 			Tests: report.List[report.OwnerTest]{{Test: "hand-over", Statement: "7 % against 5 % at shifted times: no one lets go when a wait ends"}}},
 	}
