@@ -124,6 +124,7 @@ func (b *Builder) Record(t *Tree, entry Node) *Record {
 	b.waits(r, t)
 	r.Waits = append(r.Waits, b.proxied...)
 	b.attempts(r)
+	b.flights(r, t)
 	if len(b.slab) > slabSize/2 {
 		b.slab = nil
 	}
@@ -168,6 +169,9 @@ func (b *Builder) call(t *Tree, w todo, first int) {
 		}
 		c.Client, c.ClientEnd = b.half(t, n), b.end(t, n, true)
 		ref.Client = n
+		if c.Identity = b.identity(t, n); redirects(t.Store, t.Spans[n]) {
+			c.Flags |= Redirected
+		}
 		slot.Caller = b.endpoint(t, n)
 		if slot.Kind == trace.KindUnspecified || slot.Kind == trace.KindInternal {
 			slot.Kind = trace.KindClient
