@@ -1,5 +1,7 @@
 package trace
 
+import "unsafe"
+
 // A Moves remembers what the strings, resources and scopes of one Tables are in
 // another. Unlike a Remap it is made of what is asked for, so that tables which
 // take over a few spans do not take over all that others ever held.
@@ -123,3 +125,31 @@ func (t *Tables) Bytes() int64 {
 	n := int64(len(t.strings.texts))*(16+16) + t.strings.size
 	return n + int64(len(t.resources))*512 + int64(len(t.scopes))*96
 }
+
+// Raw makes r what a decoder would have made of a span of s, whose tables m
+// translates from; r's resource and scope are those of the other tables. The
+// texts of r must not be changed.
+func (m *Moves) Raw(r *RawSpan, s *Store, ref SpanRef) {
+	r.Reset()
+	v := s.Interval(ref)
+	r.TraceID, r.ID, r.ParentID, r.Start, r.End = s.TraceID(ref), s.ID(ref), s.ParentID(ref), v.Start, v.End
+	r.Kind, r.Status, r.Flags = s.Kind(ref), s.Status(ref), s.SpanFlags(ref)
+	r.Name, r.StatusMessage, r.TraceState = text(s.String(s.Name(ref))), text(s.String(s.StatusMessage(ref))), text(s.String(s.TraceState(ref)))
+	r.Resource, r.Scope = m.resource(s.ResourceOf(ref)), m.scope(s.ScopeOf(ref))
+	for _, a := range s.Attrs(ref) {
+		r.Attrs = append(r.Attrs, RawAttr{text(s.String(a.Key)), s.Raw(a.Value)})
+	}
+	for _, e := range s.Events(ref) {
+		raw := RawEvent{Time: e.Time, Name: text(s.String(e.Name))}
+		for _, a := range e.Attrs {
+			raw.Attrs = append(raw.Attrs, RawAttr{text(s.String(a.Key)), s.Raw(a.Value)})
+		}
+		r.Events = append(r.Events, raw)
+	}
+	for _, l := range s.Links(ref) {
+		r.Links = append(r.Links, RawLink(l))
+	}
+}
+
+// text is the bytes of a string, which are only read.
+func text(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
