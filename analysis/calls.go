@@ -34,7 +34,7 @@ func (a *analyzer) counted(v *view) (out [2]*callCounts) {
 		out[i] = n
 		current := s == v.side()
 		if current {
-			n.deadlines.Whole = int64(a.o.Objective)
+			n.deadlines.Whole = int64(a.objective(v, ""))
 			for _, q := range s.All {
 				if q.Standing == graph.Counted {
 					n.deadlines.Learn(q.Record, func(slot graph.SlotID) graph.SlotID { return v.Relative(q, slot) })

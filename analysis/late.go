@@ -19,6 +19,7 @@ import (
 func (a *analyzer) late(e *report.Endpoint, v *view, counted [2]*callCounts) {
 	n := &counted[summary.Current].late
 	seconds := window(v.side().Set)
+	v.meanStop = n.Total.MeanStop()
 	e.LateWork.LateTotals = lateTotals(n, seconds)
 	e.After = report.After{Requests: report.Float(n.AfterRequests), TotalMs: report.Float(n.AfterNS / 1e6)}
 	for _, slot := range slices.SortedFunc(maps.Keys(n.Edges), func(x, y graph.SlotID) int {
