@@ -178,6 +178,17 @@ func (a *analyzer) deadlines(e *report.Endpoint, n *callCounts) {
 	})
 }
 
+// longTimeouts says which calls are given longer than their caller has left.
+func longTimeouts(e *report.Endpoint) (out []string) {
+	for i := range e.Deadlines {
+		d := &e.Deadlines[i]
+		if d.Beyond > d.Calls/2 {
+			out = append(out, fmt.Sprintf("%s gives %s %.4g ms where it has %.4g ms left", d.Service, d.Operation, d.TimeoutMs.Or(0), math.Max(d.RemainingMs.Or(0), 0)))
+		}
+	}
+	return out
+}
+
 func plural(n float64, one, more string) string {
 	if n == 1 {
 		return "1 " + one

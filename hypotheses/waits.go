@@ -374,10 +374,10 @@ func (b *queue) answer(op, decided string) string {
 	}
 	text := fmt.Sprintf("%s takes %s once it is served where it was %s; %s decides for %s", op, msText(b.v.Sides[1].Hold), msText(b.v.Sides[0].Hold), decided, b.v.Owner)
 	if len(also) > 0 {
-		text += ", and so says " + strings.Join(also, ", ")
+		text += "; " + strings.Join(also, " and ") + " say so too"
 	}
 	if len(against) > 0 {
-		text += "; against it speaks " + strings.Join(against, ", ")
+		text += "; against it: " + strings.Join(against, ", ")
 	}
 	return text
 }
