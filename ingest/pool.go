@@ -384,7 +384,7 @@ func (p *pool) join(r *result, file int) {
 // part hands over what was read when it has become large, and begins anew.
 func (p *pool) part() {
 	set := p.set
-	if p.options.Part == nil || set.Spans.Len() == 0 || set.Spans.Bytes() < p.options.PartBytes {
+	if p.options.Part == nil || set.Spans.Len() == 0 || set.Spans.Bytes()+set.Tables.Bytes() < p.options.PartBytes {
 		return
 	}
 	if err := p.options.Part(set.Spans, set.Metrics); err != nil {
@@ -405,7 +405,7 @@ func (p *pool) grow(o *trace.Store) {
 	}
 	all := float64(s.Len()+o.Len()) * float64(p.total) / float64(done)
 	if p.options.Part != nil && s.Len() > 0 { // no more than a part's
-		all = min(all, float64(p.options.PartBytes)/float64(s.Bytes())*float64(s.Len()))
+		all = min(all, float64(p.options.PartBytes)/float64(s.Bytes()+p.set.Tables.Bytes())*float64(s.Len()))
 	}
 	if want := int(min(1.1*all, 8*float64(s.Len()+o.Len()))); want > s.Len() {
 		s.Grow(want-s.Len(), o)

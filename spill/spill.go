@@ -141,8 +141,7 @@ func (d *Disk) add(l *level, s *trace.Store) error {
 		d.refs[p] = append(d.refs[p], r)
 	}
 	// Tables are shared by the parts, and each needs most of them.
-	tables := s.Tables.Bytes()
-	columns := s.Bytes() - tables
+	tables, columns := s.Tables.Bytes(), s.Bytes()
 	for i := range d.refs {
 		refs := d.refs[i]
 		if len(refs) == 0 {

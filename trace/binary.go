@@ -388,12 +388,6 @@ func (d *unpacker) fixed() uint64 {
 	return 0
 }
 
-// Bytes is about how much memory the spans and their tables take.
-func (s *Store) Bytes() int64 {
-	const column = int(unsafe.Sizeof(TraceID{})) + 4*8 + 3*4 + 3 + 4
-	return int64(cap(s.ids)*column+cap(s.attrs)*attrSize+s.sparse+(sparseSize+32)*(len(s.traceIDTexts)+len(s.spanIDTexts))) + s.Tables.Bytes()
-}
-
 const (
 	attrSize   = int(unsafe.Sizeof(Attr{}))
 	sparseSize = 64 // an entry of a map, and what it points to besides
@@ -418,13 +412,4 @@ func sparseBytes(message, state StringID, events []Event, links []Link) int {
 		n += sparseSize + len(links)*int(unsafe.Sizeof(Link{}))
 	}
 	return n
-}
-
-// Bytes is about how much memory the tables take.
-func (t *Tables) Bytes() int64 {
-	n := cap(t.strings.texts)*int(unsafe.Sizeof("")) + len(t.strings.slots)*8 + t.strings.copied
-	for i := range t.resources {
-		n += int(unsafe.Sizeof(Resource{})) + 4*len(t.resources[i].Attrs)*attrSize // and its key
-	}
-	return int64(n + 64*len(t.scopes))
 }

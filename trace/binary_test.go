@@ -25,7 +25,7 @@ func filled(seed uint64, traces int) *trace.Store {
 	return s
 }
 
-func all(s *trace.Store) []trace.SpanRef {
+func every(s *trace.Store) []trace.SpanRef {
 	refs := make([]trace.SpanRef, s.Len())
 	for i := range refs {
 		refs[i] = trace.SpanRef(i)
@@ -39,13 +39,13 @@ func TestPackedSpansComeBack(t *testing.T) {
 	var p trace.Packer
 	for seed := range uint64(20) {
 		s := filled(seed, 1+int(seed))
-		packed := bytes.Clone(p.Append(nil, s, all(s)))
+		packed := bytes.Clone(p.Append(nil, s, every(s)))
 		into := filled(seed+100, 3) // which has other codes
 		n := into.Len()
 		if err := into.AddPacked(packed); err != nil {
 			t.Fatal(err)
 		}
-		if got := p.Append(nil, into, all(into)[n:]); !bytes.Equal(got, packed) {
+		if got := p.Append(nil, into, every(into)[n:]); !bytes.Equal(got, packed) {
 			t.Fatalf("seed %d: %d bytes packed again, %d at first", seed, len(got), len(packed))
 		}
 		last := trace.SpanRef(into.Len() - 1)
@@ -59,8 +59,8 @@ func TestPackedSpansComeBack(t *testing.T) {
 func TestPackedTextsAreTheSpansOwn(t *testing.T) {
 	s := filled(1, 5)
 	var p trace.Packer
-	p.Append(nil, s, all(s))
-	if packed := p.Append([]byte("head"), s, all(s)[:1]); !bytes.HasPrefix(packed, []byte("head")) || bytes.Contains(packed, []byte("named by hand")) || bytes.Contains(packed, []byte("step/1")) {
+	p.Append(nil, s, every(s))
+	if packed := p.Append([]byte("head"), s, every(s)[:1]); !bytes.HasPrefix(packed, []byte("head")) || bytes.Contains(packed, []byte("named by hand")) || bytes.Contains(packed, []byte("step/1")) {
 		t.Errorf("%q", packed)
 	}
 }
@@ -68,7 +68,7 @@ func TestPackedTextsAreTheSpansOwn(t *testing.T) {
 func TestDamagedPackedSpansAreRefused(t *testing.T) {
 	s := filled(2, 2)
 	var p trace.Packer
-	packed := p.Append(nil, s, all(s))
+	packed := p.Append(nil, s, every(s))
 	for cut := range len(packed) {
 		if err := trace.NewStore(trace.NewTables()).AddPacked(packed[:cut]); !errors.Is(err, trace.ErrPacked) {
 			t.Fatalf("cut at byte %d of %d: %v", cut, len(packed), err)
@@ -79,12 +79,12 @@ func TestDamagedPackedSpansAreRefused(t *testing.T) {
 func FuzzAddPacked(f *testing.F) {
 	s := filled(3, 2)
 	var p trace.Packer
-	f.Add(p.Append(nil, s, all(s)))
+	f.Add(p.Append(nil, s, every(s)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := trace.NewStore(trace.NewTables())
 		if s.AddPacked(data) == nil {
 			var p trace.Packer
-			p.Append(nil, s, all(s))
+			p.Append(nil, s, every(s))
 		}
 	})
 }
