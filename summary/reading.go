@@ -47,8 +47,21 @@ type Reading struct {
 }
 
 // Resolve gives a record that was built with the reading's Dict the slots that
-// the reading's own records have.
-func (r *Reading) Resolve(rec *graph.Record) { r.resolution.Record(rec) }
+// the reading's own records have, and what only all of them tell: until when
+// others waited for its calls.
+func (r *Reading) Resolve(rec *graph.Record) {
+	r.resolution.Record(rec)
+	for _, set := range r.Sets {
+		if set == nil {
+			continue
+		}
+		for _, own := range set.Records {
+			if own.TraceID == rec.TraceID && own.Entry == rec.Entry {
+				rec.Held = own.Held
+			}
+		}
+	}
+}
 
 // resolve finds the slots of calls whose server half was lost, of both sides
 // together: what one side lost the other may know.
@@ -96,24 +109,24 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	all := New()
 	sides := [2][]*Summary{base, cur}
 	r := &Reading{}
+	runOf := map[*graph.Record]int32{} // where there are several
 	for side, runs := range sides {
 		if side == Baseline && len(runs) == 0 {
 			continue
 		}
 		set := &Set{Runs: len(runs), Graph: graph.NewFold(), Queues: queuewait.NewFold(), Metrics: metric.NewFold(), Counts: Counts{From: trace.NoTime, To: trace.NoTime, Defects: trace.Tally{}}}
 		joined := New()
-		runOf := map[*graph.Record]int32{}
 		for i, s := range runs {
-			for _, rec := range s.Records {
-				runOf[rec] = int32(i)
+			if i > 0 {
+				for _, rec := range s.Records {
+					runOf[rec] = int32(i)
+				}
 			}
 			joined.Merge(s)
 		}
-		slices.SortFunc(joined.Records, (*graph.Record).Compare)
 		m := all.Dict.Absorb(joined.Dict)
 		for _, rec := range joined.Records {
 			rec.Remap(m)
-			set.RunOf = append(set.RunOf, runOf[rec])
 		}
 		set.Records = joined.Records
 		set.Graph.Merge(joined.Graph, m)
@@ -130,8 +143,16 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	dict, m := all.Dict.Canonical(used)
 	r.Dict = dict
 	for _, set := range r.Sets {
-		if set != nil {
-			set.remap(m)
+		if set == nil {
+			continue
+		}
+		set.remap(m)
+		slices.SortFunc(set.Records, (*graph.Record).Compare)
+		set.RunOf = make([]int32, len(set.Records))
+		for i, rec := range set.Records {
+			if len(runOf) > 0 {
+				set.RunOf[i] = runOf[rec]
+			}
 		}
 	}
 	r.resolution = resolve(dict, r.Sets)
@@ -164,6 +185,7 @@ func Read(base, cur []*Summary, o Options) *Reading {
 			set.Calibration = &Calibration{Dict: dict, Verdicts: graph.NewVerdicts(dict, set.Graph, solved), Floors: floors}
 			set.Calibration.Verdicts.Hold(graph.KeptHedges(set.Records), set.Records)
 			set.dwell()
+			graph.Hold(set.Records)
 		}
 	}
 	r.owners(floors, o.Names)
@@ -356,6 +378,12 @@ func sub(rec *graph.Record, c int32) *graph.Record {
 		if l.Call > c && l.Call < c+rec.Calls[c].Len && len(kept) == int(rec.Calls[c].Len) {
 			l.Call -= c
 			s.Limits = append(s.Limits, l)
+		}
+	}
+	for _, l := range rec.Held {
+		if l.Call > c && l.Call < c+rec.Calls[c].Len && len(kept) == int(rec.Calls[c].Len) {
+			l.Call -= c
+			s.Held = append(s.Held, l)
 		}
 	}
 	return s

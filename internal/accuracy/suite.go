@@ -13,6 +13,7 @@ type suite struct {
 	version int    // of what is measured; recorded figures of another version are stale
 	runs    int    // simulations of each cell
 	run     func(seed uint64, runs int) []cell
+	slow    bool // a minute and more for one simulation of each cell: too long for a test
 }
 
 // A cell is one measured share.
