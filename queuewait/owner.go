@@ -570,7 +570,7 @@ func (a *asker) limits() {
 				a.v.Resource = pool.Name
 			}
 		case a.sets[i].Sampled:
-		case p.Known():
+		case p.Known() && p.Level():
 			s.Limit, s.Shown = p.K, true
 		}
 	}

@@ -88,5 +88,9 @@ func plateau(calls []Call, held func(*Call) (graph.ProcID, trace.Interval), wait
 	return pl
 }
 
+// Level reports whether hardly more calls were ever in service than while
+// others waited: a limit, and not just the usual number.
+func (p Plateau) Level() bool { return p.K >= p.Peak-max(1, p.Peak/5) }
+
 // Known reports whether enough waits show the limit.
 func (p Plateau) Known() bool { return p.Waits >= minWaits && p.K > 0 && p.Share >= 0.6 }
