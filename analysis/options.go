@@ -88,8 +88,22 @@ func (o *Options) reading() summary.Options {
 	return summary.Options{Inner: o.Inner, Names: metric.NewNames(own)}
 }
 
-// names has the operations of a store named by the configuration.
+// waits is the attributes that the configuration says hold waits.
+func (o *Options) waits() map[string]trace.DeclaredWait {
+	if o.Config == nil {
+		return nil
+	}
+	m := map[string]trace.DeclaredWait{}
+	for _, w := range o.Config.Waits {
+		m[w.Attribute] = trace.DeclaredWait{UnitNS: map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[w.Unit],
+			Resource: w.Resource, ResourceAttribute: w.ResourceAttribute, Before: w.Before}
+	}
+	return m
+}
+
+// names has the operations and the waits of a store read by the configuration.
 func (o *Options) names(s *trace.Store) {
+	s.Waits = o.waits()
 	if o.Config != nil && len(o.Config.Operations) > 0 {
 		s.Names = o.Config.Name
 	}

@@ -19,6 +19,7 @@ type queueKey struct {
 	slot     graph.SlotID
 	site     queuewait.Site
 	explicit trace.StringID // the evidence of an explicit wait
+	front    bool           // it lies before the callee's span
 	resource trace.StringID
 }
 
@@ -55,7 +56,7 @@ func (a *analyzer) queues(e *report.Endpoint, v *view) {
 		order = append(order, k)
 	}
 	slices.SortFunc(order, func(x, y queueKey) int {
-		return cmp.Or(cmp.Compare(x.slot, y.slot), cmp.Compare(x.site, y.site), cmp.Compare(x.explicit, y.explicit), cmp.Compare(x.resource, y.resource))
+		return cmp.Or(cmp.Compare(x.slot, y.slot), cmp.Compare(x.site, y.site), cmp.Compare(x.explicit, y.explicit), cmp.Compare(before(x.front), before(y.front)), cmp.Compare(x.resource, y.resource))
 	})
 	for _, k := range order {
 		s := a.reading.Dict.SlotAt(k.slot)
@@ -63,6 +64,9 @@ func (a *analyzer) queues(e *report.Endpoint, v *view) {
 		a.owner(&q, v, k)
 		if k.explicit != 0 {
 			q.Evidence, q.Resource, q.Owner = a.str(k.explicit), a.str(k.resource), string(report.ClientWait)
+			if k.front {
+				q.Owner = string(report.ServerQueue)
+			}
 		}
 		occupancy := func(side int, s *report.QueueSide) {
 			if o := a.verdictOn(v, k); o != nil && o.Sides[side] != nil {
@@ -79,6 +83,14 @@ func (a *analyzer) queues(e *report.Endpoint, v *view) {
 		e.Queues = append(e.Queues, q)
 	}
 	slices.SortStableFunc(e.Queues, func(x, y report.Queue) int { return cmp.Compare(y.Current.MeanMs.Or(0), x.Current.MeanMs.Or(0)) })
+}
+
+// before is 0 of a wait in front of a span, which is shown first, and 1 else.
+func before(front bool) int {
+	if front {
+		return 0
+	}
+	return 1
 }
 
 // caller is the service that makes a call.
@@ -112,7 +124,8 @@ func (a *analyzer) queueStats(v *view, s *hypotheses.Side) map[queueKey]*queueSt
 		})
 		for _, x := range q.Waits {
 			c := &q.Calls[x.Call]
-			get(queueKey{v.Relative(q, c.Slot), queuewait.Between, x.Evidence, x.Resource}).
+			front := !x.Client && c.Paired() && x.End <= c.Work.Start
+			get(queueKey{v.Relative(q, c.Slot), queuewait.Between, x.Evidence, front, x.Resource}).
 				add(x.Duration(), x.Duration(), c.Outer().Duration()-x.Duration(), queuewait.Floor{}, w)
 		}
 	}

@@ -27,7 +27,7 @@ const storeShare = 4
 // read reads paths. The source is to be closed.
 func read(ctx context.Context, o *Options, paths []string) (*source, error) {
 	s := &source{ctx: ctx, o: o, fold: metric.NewFold()}
-	options := ingest.Options{Stdin: o.Stdin, Progress: o.Progress}
+	options := ingest.Options{Stdin: o.Stdin, Progress: o.Progress, Waits: o.waits()}
 	if o.Memory > 0 {
 		options.Part, options.PartBytes = s.spill, o.Memory/storeShare
 	}

@@ -29,6 +29,15 @@ func (b *Builder) before(r *Record, t *Tree, entry, says Node) {
 		}
 		return
 	}
+	for _, a := range s.Attrs(ref) {
+		key := s.String(a.Key)
+		if w, ok := s.Waits[key]; ok && w.Before {
+			if f, err := strconv.ParseFloat(s.Text(a.Value), 64); err == nil && f >= 0 && f*w.UnitNS < maxBefore {
+				r.Before, r.BeforeEvidence = int64(f*w.UnitNS), b.Dict.InternString("attribute "+key)
+				return
+			}
+		}
+	}
 	if v := s.Attr(ref, "http.server.request.time_in_queue", "queue.time_ms"); v != 0 {
 		if f, err := strconv.ParseFloat(s.Text(v), 64); err == nil && f >= 0 && f < 1e9 {
 			r.Before, r.BeforeEvidence = int64(f*1e6), b.Dict.InternString("time in queue")

@@ -42,6 +42,20 @@ func (b *Builder) waits(r *Record, t *Tree) {
 func (b *Builder) waitsOf(r *Record, t *Tree, call int32, n Node, client bool) {
 	s, ref := t.Store, t.Spans[n]
 	v := t.Interval(n)
+	// front is a wait before the span began. Of a call with both halves it lies
+	// between them, and cannot be longer than that.
+	front := func(ns float64, evidence string, resource trace.StringID) {
+		c := &r.Calls[call]
+		if call == 0 && !c.Paired() {
+			return // before the request: see before
+		}
+		if c.Paired() && !client {
+			ns = min(ns, float64(c.Client.Duration()-c.Work.Duration()))
+		}
+		if ns >= 1 {
+			r.Waits = append(r.Waits, Wait{call, client, trace.Interval{Start: v.Start - trace.Time(ns), End: v.Start}, b.Dict.InternString(evidence), resource})
+		}
+	}
 	add := func(from, to trace.Time, evidence string, resource trace.StringID) {
 		w := trace.Interval{Start: from, End: to}.Clip(v)
 		if w.Duration() > 0 {
@@ -68,13 +82,43 @@ func (b *Builder) waitsOf(r *Record, t *Tree, call int32, n Node, client bool) {
 			}
 		}
 	}
+	server := !client && t.kind(n) == trace.KindServer
+	if server && r.Calls[call].Paired() {
+		if x := s.Attr(ref, requestStart...); x != 0 {
+			if at, ok := stamp(s.Text(x), v.Start); ok {
+				front(float64(v.Start-at), "request-start stamp", 0)
+			}
+		} else if x := s.Attr(ref, "faas.coldstart"); x != 0 && s.Text(x) == "true" {
+			front(maxBefore, "faas.coldstart", b.Dict.InternString("cold start"))
+		}
+	}
 	for _, a := range s.Attrs(ref) {
 		key := s.String(a.Key)
-		if !trace.WaitAttribute(key) || strings.HasPrefix(key, "http.server.") {
+		declared, own := s.Waits[key]
+		if !own && !trace.WaitAttribute(key) && key != "queue.time_ms" {
 			continue
 		}
 		f, err := strconv.ParseFloat(s.Text(a.Value), 64)
-		if err != nil || f <= 0 {
+		if err != nil || !(f > 0 && f < maxBefore) {
+			continue
+		}
+		if own {
+			what := b.Dict.InternString(declared.Resource)
+			if named := s.Attr(ref, declared.ResourceAttribute); named != 0 {
+				what = b.str(named.TextID())
+			}
+			switch ns := f * declared.UnitNS; {
+			case declared.Before:
+				front(ns, "attribute "+key, what)
+			case ns <= float64(v.Duration()):
+				add(v.Start, v.Start+trace.Time(ns), "attribute "+key, what)
+			}
+			continue
+		}
+		if strings.HasPrefix(key, "http.server.") || key == "queue.time_ms" {
+			if server {
+				front(f*1e6, "time in queue", 0) // milliseconds, as before the entry
+			}
 			continue
 		}
 		if !strings.HasSuffix(key, "_ms") { // by the conventions, seconds

@@ -23,10 +23,11 @@ import (
 
 // Options say how to read. The zero value is usable.
 type Options struct {
-	Stdin    io.Reader               // read for the path "-"
-	Workers  int                     // 0: GOMAXPROCS
-	KeepAll  bool                    // keep all attributes of all spans, at any length, as a conversion needs
-	Progress func(done, total int64) // told of bytes of input, from any goroutine but never by two at once; may be nil; total is 0 if unknown
+	Stdin    io.Reader                     // read for the path "-"
+	Workers  int                           // 0: GOMAXPROCS
+	KeepAll  bool                          // keep all attributes of all spans, at any length, as a conversion needs
+	Waits    map[string]trace.DeclaredWait // attributes of the user's own that are kept of every span
+	Progress func(done, total int64)       // told of bytes of input, from any goroutine but never by two at once; may be nil; total is 0 if unknown
 	Limits   Limits
 
 	// Part takes what was read whenever it fills PartBytes of memory, so that input

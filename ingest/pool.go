@@ -87,7 +87,7 @@ func newPool(inputs []input, o Options, limits Limits) *pool {
 		Tables: tables, Spans: trace.NewStore(tables), Metrics: metric.NewStore(tables),
 		Files: make([]File, len(inputs)), Defects: trace.Tally{}, Unknown: map[string]int64{},
 	}
-	p.set.Spans.KeepAll = o.KeepAll
+	p.set.Spans.KeepAll, p.set.Spans.Waits = o.KeepAll, o.Waits
 	p.merge.waiting = map[[2]int]*result{}
 	for i, in := range inputs {
 		p.files = append(p.files, &source{input: in, limits: &p.limits, read: p.count})
@@ -249,7 +249,7 @@ func (w *worker) store() *trace.Store {
 		}
 	}
 	s := trace.NewStore(w.tables)
-	s.KeepAll = w.pool.options.KeepAll
+	s.KeepAll, s.Waits = w.pool.options.KeepAll, w.pool.options.Waits
 	return s
 }
 

@@ -2,6 +2,7 @@ package queuewait
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
@@ -92,6 +93,54 @@ func (d *Data) edges(floors *Floors, leads *Floors) map[EdgeKey][]Call {
 		slices.SortFunc(calls, func(a, b Call) int {
 			return cmp.Or(cmp.Compare(a.Asked, b.Asked), cmp.Compare(a.Done, b.Done), cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.Caller, b.Caller))
 		})
+	}
+	return m
+}
+
+// A said is what the calls of an edge say themselves of their waits.
+type said struct {
+	n              int
+	client, server float64 // ns at the caller, and in front of the callee's span
+	evidence       string  // the most frequent; the first by name of several
+}
+
+// said collects the waits that spans speak of between client and server span.
+func (d *Data) said() map[EdgeKey]*said {
+	m := map[EdgeKey]*said{}
+	by := map[EdgeKey]map[string]int{}
+	for _, r := range d.Records {
+		for i := range r.Waits {
+			w := &r.Waits[i]
+			c := &r.Calls[w.Call]
+			if !c.Paired() || c.Flags&(graph.Async|graph.Loser) != 0 || c.ClientEnd.Left() || !d.Queues.events.kept(c.Client.Start) {
+				continue
+			}
+			front := !w.Client && w.End <= c.Work.Start
+			if !w.Client && !front {
+				continue // inside the callee
+			}
+			k := key(d.Dict, c.Slot, Between)
+			x := m[k]
+			if x == nil {
+				x = &said{}
+				m[k], by[k] = x, map[string]int{}
+			}
+			x.n++
+			by[k][d.Dict.String(w.Evidence)]++
+			if front {
+				x.server += float64(w.Duration())
+			} else {
+				x.client += float64(w.Duration())
+			}
+		}
+	}
+	for k, x := range m {
+		most := 0
+		for _, e := range slices.Sorted(maps.Keys(by[k])) {
+			if by[k][e] > most {
+				most, x.evidence = by[k][e], e
+			}
+		}
 	}
 	return m
 }

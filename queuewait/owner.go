@@ -135,8 +135,14 @@ func NewOwners(sets [2]*Data, floors *Floors) *Owners {
 			}
 		}
 	}
+	var said [2]map[EdgeKey]*said
+	for i, d := range sets {
+		if d != nil {
+			said[i] = d.said()
+		}
+	}
 	for k := range o.edges {
-		a := asker{o: o, sets: sets, calls: calls, key: k}
+		a := asker{o: o, sets: sets, calls: calls, said: said, key: k}
 		o.edges[k] = a.verdict()
 	}
 	return o
@@ -147,6 +153,7 @@ type asker struct {
 	o     *Owners
 	sets  [2]*Data
 	calls [2]map[EdgeKey][]Call
+	said  [2]map[EdgeKey]*said
 	key   EdgeKey
 	v     *Verdict
 }
@@ -170,6 +177,7 @@ func (a *asker) verdict() *Verdict {
 	if most == 0 {
 		return a.v
 	}
+	a.explicit(worst)
 	a.sides()
 	a.handOver(worst)
 	a.metrics(worst)
@@ -232,6 +240,29 @@ func (a *asker) side(i int) *Side {
 	}
 	s.Pool = a.pool(i, ConnectionKind)
 	return s
+}
+
+// minSaid is the share of an edge's waits that spans must speak of to decide.
+const minSaid = 0.5
+
+// explicit asks whether the spans themselves say where their calls waited.
+func (a *asker) explicit(side int) {
+	x := a.said[side][a.key]
+	s := a.v.Sides[side]
+	if x == nil || s.Wait <= 0 {
+		return
+	}
+	total := s.Wait * float64(s.N)
+	client, server := x.client/total, x.server/total
+	says := Owner("")
+	switch {
+	case client+server < minSaid:
+	case server >= overRival*client:
+		says = ServerQueue
+	case client >= overRival*server:
+		says = ClientWait
+	}
+	a.say("explicit", says, "%d calls say that they waited (%s): %s in all at the caller and %s before the callee's span, of %s beyond the floor", x.n, x.evidence, ms(x.client), ms(x.server), ms(total))
 }
 
 // sides asks whether the way there and the way back both moved.

@@ -173,3 +173,40 @@ func TestPoolMetricsDecideALead(t *testing.T) {
 		}
 	}
 }
+
+// Spans that say where they waited are believed before all other tests: a cold
+// start of the callee, an event at the caller. A cold start that explains little
+// of the waits decides nothing.
+func TestWhatSpansSayDecides(t *testing.T) {
+	for _, c := range []struct {
+		client, server string
+		every          int
+		want           Owner
+	}{
+		{"", "faas.coldstart=true", 1, ServerQueue},
+		{"event=GetConn@%dns event=GotConn@%dns", "", 1, ClientWait},
+		{"", "faas.coldstart=true", 4, NoOwner},
+	} {
+		s := trace.NewStore(trace.NewTables())
+		for i := range 40 {
+			at, client, server := int64(i)*1000*msNS, "", ""
+			begun := at + msNS
+			if i%2 == 0 {
+				begun = at + 200*msNS
+				if i/2%c.every == 0 {
+					client, server = c.client, c.server
+					if client != "" {
+						client = fmt.Sprintf(client, at, begun-msNS)
+					}
+				}
+			}
+			text := fmt.Sprintf("front GET %d..%dns server host=f\n  front quote %d..%dns client host=f %s\n    back quote %d..%dns server host=b %s\n", at, begun+30*msNS, at, begun+21*msNS, client, begun, begun+20*msNS, server)
+			if err := tracetest.Add(s, text, i+1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if v := verdict(t, data(s)); v.Owner != c.want {
+			t.Errorf("%s%s on every %d: owner %s, want %s: %+v", c.client, c.server, c.every, v.Owner, c.want, v.Tests)
+		}
+	}
+}

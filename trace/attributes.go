@@ -108,6 +108,15 @@ func set(keys ...string) map[string]bool {
 	return m
 }
 
+// A DeclaredWait is what a user says of an attribute whose value is a time spent
+// waiting.
+type DeclaredWait struct {
+	UnitNS            float64 // of its value
+	Resource          string  // what was waited for, if always the same
+	ResourceAttribute string  // names it otherwise
+	Before            bool    // the wait lies before the span's start, not at its beginning
+}
+
 // Analysed reports whether the attribute is kept of every span: it is on the
 // list, or its name says that it tells of waiting.
 func Analysed(key string) bool {
@@ -138,5 +147,5 @@ var waitNames = []string{
 	"getconnection", "get connection", "get_connection", "getconn", "http.getconn", "pool.get", "pool.waiting", "pool wait", "pool.wait",
 	"checkout connection", "connection checkout", "http_server.queue", "queue wait", "queue.wait", "queued", "wait for connection",
 	"waiting for connection", "connection wait", "semaphore.acquire", "semaphore wait", "admission wait", "admission.wait",
-	"executor wait", "executor.wait", "executor.queue", "executor queue", "threadpool.wait", "lock wait",
+	"cold start", "coldstart", "cold_start", "faas.init", "executor wait", "executor.wait", "executor.queue", "executor queue", "threadpool.wait", "lock wait",
 }

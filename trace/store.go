@@ -113,6 +113,10 @@ type Store struct {
 	// KeepAll keeps every attribute of every span, as a conversion needs.
 	KeepAll bool
 
+	// Waits is the attributes of the user's own that hold a time spent waiting, by
+	// name; they are kept of every span. It is set before anything is added.
+	Waits map[string]DeclaredWait
+
 	// Names gives a span's operation a name of the user's own, from the span's
 	// service, name and attributes, before all other rules; nil: nobody did.
 	Names func(service, name string, attribute func(key string) string) (operation string, ok bool)
@@ -251,11 +255,24 @@ func (s *Store) analysed(key StringID) bool {
 	}
 	if s.analysedKeys[key] == 0 {
 		s.analysedKeys[key] = -1
-		if Analysed(s.String(key)) {
+		if Analysed(s.String(key)) || s.declared(s.String(key)) {
 			s.analysedKeys[key] = 1
 		}
 	}
 	return s.analysedKeys[key] > 0
+}
+
+// declared reports whether a key is one of Waits, or names what was waited for.
+func (s *Store) declared(key string) bool {
+	if _, ok := s.Waits[key]; ok {
+		return true
+	}
+	for _, w := range s.Waits {
+		if w.ResourceAttribute == key {
+			return true
+		}
+	}
+	return false
 }
 
 // TextTraceID is the id of a trace by its text. A text that is not hexadecimal
