@@ -482,8 +482,13 @@ func (k *sink) marks() {
 				s.Flags |= trace.Shared
 			}
 			s.Attrs = slices.Delete(s.Attrs, i, i+1)
-			if len(s.Known) > 0 {
-				s.Known = slices.Delete(s.Known, i, i+1)
+			for j, known := range s.Known { // the pair without a key that stands for attribute i
+				if known.Key == 0 {
+					if i--; i < 0 {
+						s.Known = slices.Delete(s.Known, j, j+1)
+						break
+					}
+				}
 			}
 			k.pairs.begin() // their places have changed
 			break

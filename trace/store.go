@@ -51,10 +51,11 @@ const NoSpan SpanRef = -1
 // A RawSpan is a span as a decoder has it. Its byte slices are valid only
 // during the call that it is passed to.
 //
-// Known is nil, or as long as Attrs, and belongs to one Tables: a decoder that
-// remembers attributes gives there what they are in the store's tables, and then
-// the store does not read those of Attrs; for the others Add fills in what it
-// keeps. A zero Key is not known.
+// A decoder that remembers what it has met gives it by its numbers in the
+// store's tables: the name as NameID, if that is not zero, and then Name is not
+// read; the attributes as Known. If Known is not empty it is the list of
+// attributes, in which an entry without a key stands for the next of Attrs; Add
+// fills in what it keeps of those.
 type RawSpan struct {
 	TraceID       TraceID
 	ID, ParentID  SpanID
@@ -63,12 +64,13 @@ type RawSpan struct {
 	Status        Status
 	Flags         Flags
 	Name          []byte
+	NameID        StringID // see above
 	StatusMessage []byte
 	TraceState    []byte
 	Resource      ResourceID
 	Scope         ScopeID
 	Attrs         []RawAttr
-	Known         []Attr // see below
+	Known         []Attr // see above
 	Events        []RawEvent
 	Links         []RawLink
 }
@@ -170,7 +172,11 @@ func (s *Store) Add(r *RawSpan) SpanRef {
 	s.parents = append(s.parents, r.ParentID)
 	s.starts = append(s.starts, r.Start)
 	s.ends = append(s.ends, r.End)
-	s.names = append(s.names, s.Intern(r.Name))
+	name := r.NameID
+	if name == 0 {
+		name = s.Intern(r.Name)
+	}
+	s.names = append(s.names, name)
 	s.resources = append(s.resources, r.Resource)
 	s.scopes = append(s.scopes, r.Scope)
 	s.kinds = append(s.kinds, r.Kind)
@@ -207,37 +213,61 @@ func (s *Store) Add(r *RawSpan) SpanRef {
 	return ref
 }
 
-// keep appends the attributes that are kept: all, or those on the analysis
-// list. Neighbouring spans tend to have the same keys in the same places, and
-// often the same values, and to compare is cheaper than to look up.
-func (s *Store) keep(to []Attr, raw []RawAttr, known []Attr, all bool) []Attr {
-	for len(s.last) < len(raw) {
-		s.last = append(s.last, Attr{})
+// SetScope sets the scope of all spans from a place on: in some encodings it
+// comes behind its spans.
+func (s *Store) SetScope(from SpanRef, scope ScopeID) {
+	for i := range s.scopes[from:] {
+		s.scopes[int(from)+i] = scope
 	}
-	for i := range raw {
-		if i < len(known) && known[i].Key != 0 {
-			if all || s.analysed(known[i].Key) {
-				to = append(to, known[i])
+}
+
+// keep appends the attributes that are kept: all, or those on the analysis
+// list.
+func (s *Store) keep(to []Attr, raw []RawAttr, known []Attr, all bool) []Attr {
+	if len(known) == 0 {
+		for i := range raw {
+			if a, ok := s.keepOne(i, &raw[i], all); ok {
+				to = append(to, a)
 			}
+		}
+		return to
+	}
+	next := 0
+	for i, a := range known {
+		if a.Key == 0 {
+			var ok bool
+			if a, ok = s.keepOne(i, &raw[next], all); ok {
+				to = append(to, a)
+				known[i] = a
+			}
+			next++
 			continue
 		}
-		last := &s.last[i]
-		if s.String(last.Key) != string(raw[i].Key) {
-			*last = Attr{Key: s.Intern(raw[i].Key)}
+		if all || s.analysed(a.Key) {
+			to = append(to, a)
 		}
-		if !all && !s.analysed(last.Key) {
-			continue
-		}
-		v := &raw[i].Value
-		if v.Type != String || last.Value.Type() != String || s.Text(last.Value) != string(v.Bytes) {
-			last.Value = s.Value(*v)
-		}
-		if i < len(known) {
-			known[i] = *last
-		}
-		to = append(to, *last)
 	}
 	return to
+}
+
+// keepOne is the attribute at a place of a list, and whether it is kept. Neighbouring spans tend to have the same keys in the same places, and
+// often the same values, and to compare is cheaper than to look up.
+func (s *Store) keepOne(place int, raw *RawAttr, all bool) (Attr, bool) {
+	for len(s.last) <= place {
+		s.last = append(s.last, Attr{})
+	}
+	last := &s.last[place]
+	if s.String(last.Key) != string(raw.Key) {
+		*last = Attr{Key: s.Intern(raw.Key)}
+	}
+	if !all && !s.analysed(last.Key) {
+		return Attr{}, false
+	}
+	v := &raw.Value
+	if v.Type != String || last.Value.Type() != String || s.Text(last.Value) != string(v.Bytes) {
+		last.Value = s.Value(*v)
+	}
+	return *last, true
 }
 
 func (s *Store) analysed(key StringID) bool {
