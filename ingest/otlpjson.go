@@ -239,7 +239,7 @@ func (d *jsonDecoder) span(resource trace.ResourceID, scope trace.ScopeID) {
 		case "endTimeUnixNano", "end_time_unix_nano":
 			s.End = d.time("end", &wrong)
 		case "attributes":
-			s.Attrs = d.attributes(s.Attrs)
+			d.spanAttributes(s)
 		case "status":
 			d.status(s)
 		case "events":
@@ -512,79 +512,156 @@ func (d *jsonDecoder) attributesAfter(to []trace.RawAttr, from int) []trace.RawA
 		}
 		return to
 	}
-	if !d.array() {
-		return to
-	}
-	for d.element() {
-		at := d.pos
-		if len(to)-from < k.limits.Attributes {
-			to = append(to, trace.RawAttr{})
-			if d.usual(&to[len(to)-1]) {
-				continue
-			}
-			to = to[:len(to)-1]
+	if d.array() {
+		for d.element() {
+			to = d.attribute(to, from)
 		}
-		if d.peek() != '{' {
-			d.bad(at, "an attribute is not an object; it was left out")
-			d.skip()
-			continue
-		}
-		key, v, ok := d.keyValue()
-		if d.err != nil {
-			return to
-		}
-		if !ok {
-			d.bad(at, "the value of attribute "+quoteText(key)+" cannot be read; it was left out")
-			continue
-		}
-		to = k.add(to, from, key, v)
 	}
 	return to
 }
 
-// usual reads a pair exactly as nearly all writers write it: its key, and a text
-// or an integer, in ASCII without escapes or spaces. It reports false, having
-// read nothing, if the pair is any other.
-func (d *jsonDecoder) usual(a *trace.RawAttr) bool {
-	const opening, middle = `{"key":"`, `","value":{"`
-	b := d.data[d.pos:]
-	if len(b) < len(opening) || string(b[:len(opening)]) != opening {
-		return false
-	}
-	n := plainRun(b, len(opening))
-	key := b[len(opening):n]
-	b = b[n:]
-	if len(b) < len(middle) || string(b[:len(middle)]) != middle {
-		return false
-	}
-	b = b[len(middle):]
-	const text, integer = `stringValue":"`, `intValue":"`
-	var v []byte
-	switch {
-	case len(b) > len(text) && string(b[:len(text)]) == text:
-		n = plainRun(b, len(text))
-		v = b[len(text):n]
-		if len(v) > d.sink.limits.Text {
-			return false
+// attribute is attributes of one element of a list.
+func (d *jsonDecoder) attribute(to []trace.RawAttr, from int) []trace.RawAttr {
+	at := d.pos
+	if len(to)-from < d.sink.limits.Attributes {
+		to = append(to, trace.RawAttr{})
+		if d.usual(&to[len(to)-1]) != nil {
+			return to
 		}
-		a.Value.Type, a.Value.Bytes = trace.String, v
-	case len(b) > len(integer) && string(b[:len(integer)]) == integer:
-		n = plainRun(b, len(integer))
-		x, ok := parseInt(b[len(integer):n])
+		to = to[:len(to)-1]
+	}
+	if d.peek() != '{' {
+		d.bad(at, "an attribute is not an object; it was left out")
+		d.skip()
+		return to
+	}
+	key, v, ok := d.keyValue()
+	if d.err != nil {
+		return to
+	}
+	if !ok {
+		d.bad(at, "the value of attribute "+quoteText(key)+" cannot be read; it was left out")
+		return to
+	}
+	return d.sink.add(to, from, key, v)
+}
+
+// spanAttributes reads the attributes of a span, which may be known from earlier
+// spans.
+func (d *jsonDecoder) spanAttributes(s *trace.RawSpan) {
+	k := d.sink
+	general := func(read func(to []trace.RawAttr, from int) []trace.RawAttr) {
+		n := len(s.Attrs)
+		s.Attrs = read(s.Attrs, n-len(s.Known))
+		for range len(s.Attrs) - n {
+			s.Known = append(s.Known, trace.Attr{})
+		}
+	}
+	if d.peek() != '[' {
+		general(d.attributesAfter)
+		return
+	}
+	if !d.array() {
+		return
+	}
+	for d.element() {
+		n := len(s.Known)
+		if n < k.limits.Attributes && d.depth+2 <= d.maxDepth {
+			if o := k.pairs.opening(n, d.data[d.pos:]); o != nil && d.usualValue(s, o) {
+				continue
+			}
+			var a trace.RawAttr
+			if opens := d.usual(&a); opens != nil {
+				s.Attrs, s.Known = append(s.Attrs, a), append(s.Known, trace.Attr{})
+				k.pairs.open(n, opens, len(a.Key), k.spans.Intern(a.Key), a.Value.Type)
+				continue
+			}
+		}
+		general(d.attribute)
+	}
+}
+
+// usualValue reads the rest of a pair that begins with an opening, if it is written
+// as nearly all writers write it; otherwise it has read nothing.
+func (d *jsonDecoder) usualValue(s *trace.RawSpan, o *opening) bool {
+	k := d.sink
+	b := d.data[d.pos:]
+	end := plainRun(b, int(o.n))
+	v := b[o.n:end]
+	key := b[len(pairKey):][:o.keyLen]
+	if b = b[end:]; len(b) < len(pairClosing) || string(b[:len(pairClosing)]) != pairClosing || len(v) > k.limits.Text {
+		return false
+	}
+	known, hash := k.pairs.value(o, v)
+	if known.Key == 0 {
+		a := trace.RawAttr{Key: key, Value: trace.RawValue{Type: o.typ}}
+		if o.typ == trace.Int {
+			var ok bool
+			if a.Value.Int, ok = parseInt(v); !ok {
+				return false
+			}
+		} else {
+			a.Value.Bytes = v
+		}
+		s.Attrs = append(s.Attrs, a)
+		k.pairs.miss(v, hash, len(s.Known))
+	}
+	s.Known = append(s.Known, known)
+	d.pos = len(d.data) - len(b) + len(pairClosing)
+	return true
+}
+
+// How nearly all writers write a pair: its key, and a text or an integer, in
+// ASCII without escapes or spaces.
+const (
+	pairKey     = `{"key":"`
+	pairValue   = `","value":{"`
+	textValue   = `stringValue":"`
+	intValue    = `intValue":"`
+	pairClosing = `"}}`
+)
+
+// usual reads a pair written so. It returns how the pair is written up to its
+// value, or nil, having read nothing, if it is any other.
+func (d *jsonDecoder) usual(a *trace.RawAttr) []byte {
+	b := d.data[d.pos:]
+	if len(b) < len(pairKey) || string(b[:len(pairKey)]) != pairKey {
+		return nil
+	}
+	n := plainRun(b, len(pairKey))
+	key := b[len(pairKey):n]
+	b = b[n:]
+	if len(b) < len(pairValue) || string(b[:len(pairValue)]) != pairValue {
+		return nil
+	}
+	b = b[len(pairValue):]
+	switch {
+	case len(b) > len(textValue) && string(b[:len(textValue)]) == textValue:
+		b = b[len(textValue):]
+		n = plainRun(b, 0)
+		if n > d.sink.limits.Text {
+			return nil
+		}
+		a.Value.Type, a.Value.Bytes = trace.String, b[:n]
+	case len(b) > len(intValue) && string(b[:len(intValue)]) == intValue:
+		b = b[len(intValue):]
+		n = plainRun(b, 0)
+		x, ok := parseInt(b[:n])
 		if !ok {
-			return false
+			return nil
 		}
 		a.Value.Type, a.Value.Int = trace.Int, x
 	default:
-		return false
+		return nil
 	}
+	opening := d.data[d.pos : len(d.data)-len(b)]
 	b = b[n:]
-	if len(b) < 3 || string(b[:3]) != `"}}` || len(key) > d.sink.limits.Text || d.depth+2 > d.maxDepth {
-		return false
+	if len(b) < len(pairClosing) || string(b[:len(pairClosing)]) != pairClosing || len(key) > d.sink.limits.Text || d.depth+2 > d.maxDepth {
+		return nil
 	}
 	a.Key = key
-	d.pos = len(d.data) - len(b) + 3
-	return true
+	d.pos = len(d.data) - len(b) + len(pairClosing)
+	return opening
 }
 
 // keyValue reads a pair, its keys in any order.

@@ -431,12 +431,13 @@ func (d *protoDecoder) usualFields(s *trace.RawSpan, end int) {
 		case 9<<3 | length:
 			if n < 0x80 && len(f) >= 2+n && texts && len(s.Known) < k.limits.Attributes {
 				raw := f[2 : 2+n]
-				if a := k.pairs.known(raw); a.Key != 0 {
+				a, hash := k.pairs.known(raw)
+				if a.Key != 0 {
 					s.Known = append(s.Known, a)
 					pos += 2 + n
 					continue
 				}
-				if k.usual(s, raw) {
+				if k.usual(s, raw, hash) {
 					pos += 2 + n
 					continue
 				}
@@ -582,11 +583,12 @@ func (d *protoDecoder) spanAttribute(s *trace.RawSpan, end int) {
 	at, stop := d.message(end)
 	k := d.sink
 	if raw := d.data[at:stop]; len(raw) <= min(maxPair, k.limits.Text) && len(s.Known) < k.limits.Attributes {
-		if a := k.pairs.known(raw); a.Key != 0 {
+		a, hash := k.pairs.known(raw)
+		if a.Key != 0 {
 			s.Known = append(s.Known, a)
 			return
 		}
-		if k.usual(s, raw) {
+		if k.usual(s, raw, hash) {
 			return
 		}
 	}
@@ -598,7 +600,7 @@ func (d *protoDecoder) spanAttribute(s *trace.RawSpan, end int) {
 }
 
 // usual adds an attribute of the span that is written as nearly all are.
-func (k *sink) usual(s *trace.RawSpan, raw []byte) bool {
+func (k *sink) usual(s *trace.RawSpan, raw []byte, hash uint64) bool {
 	n := len(s.Attrs)
 	s.Attrs = append(s.Attrs, trace.RawAttr{})
 	if !usual(&s.Attrs[n], raw) {
@@ -606,7 +608,7 @@ func (k *sink) usual(s *trace.RawSpan, raw []byte) bool {
 		return false
 	}
 	if a := &s.Attrs[n]; len(a.Key) != len(sharedHalf) || string(a.Key) != sharedHalf { // see marks
-		k.pairs.miss(raw, len(s.Known))
+		k.pairs.miss(raw, hash, len(s.Known))
 	}
 	s.Known = append(s.Known, trace.Attr{})
 	return true
