@@ -3,6 +3,7 @@ package ingest
 import (
 	"bytes"
 	"encoding/base64"
+	"math"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -222,7 +223,12 @@ func (d *jsonDecoder) span(resource trace.ResourceID, scope trace.ScopeID) {
 	s := k.beginSpan()
 	s.Resource, s.Scope = resource, scope
 	wrong := ""
-	for key, ok := d.field(); ok; key, ok = d.field() {
+	for {
+		d.usualFields(s)
+		key, ok := d.field()
+		if !ok {
+			break
+		}
 		switch string(key) {
 		case "traceId", "trace_id", "traceID":
 			s.TraceID = k.traceID(d.fieldText("span.traceId"))
@@ -231,7 +237,7 @@ func (d *jsonDecoder) span(resource trace.ResourceID, scope trace.ScopeID) {
 		case "parentSpanId", "parent_span_id", "parentSpanID":
 			s.ParentID = k.spanID(d.fieldText("span.parentSpanId"))
 		case "name":
-			s.Name = d.fieldText("span.name")
+			s.Name, s.NameID = d.fieldText("span.name"), 0
 		case "kind":
 			s.Kind = d.spanKind()
 		case "startTimeUnixNano", "start_time_unix_nano":
@@ -265,6 +271,138 @@ func (d *jsonDecoder) span(resource trace.ResourceID, scope trace.ScopeID) {
 	}
 	k.marks()
 	k.endSpan(at)
+}
+
+// usualFields reads fields of a span as nearly all writers write them: without
+// spaces and escapes, with identifiers of full length and times of this century. It
+// stops in front of the first that is any other, having judged nothing of it.
+func (d *jsonDecoder) usualFields(s *trace.RawSpan) {
+	const (
+		traceID = `"traceId":"`
+		spanID  = `"spanId":"`
+		parent  = `"parentSpanId":"`
+		name    = `"name":"`
+		kind    = `"kind":`
+		start   = `"startTimeUnixNano":"`
+		end     = `"endTimeUnixNano":"`
+		attrs   = `"attributes":`
+		status  = `"status":{}`
+		longest = len(traceID) + 33 // of those of a fixed length
+	)
+	k := d.sink
+	for d.err == nil {
+		pos := d.pos
+		if !d.fresh {
+			if pos >= len(d.data) || d.data[pos] != ',' {
+				return
+			}
+			pos++
+		}
+		b := d.data[pos:]
+		if len(b) < longest {
+			return
+		}
+		switch b[1] {
+		case 't':
+			if string(b[:len(traceID)]) != traceID || b[len(traceID)+32] != '"' {
+				return
+			}
+			id, ok := trace.ParseTraceID(b[len(traceID) : len(traceID)+32])
+			if !ok {
+				return
+			}
+			s.TraceID = id
+			pos += len(traceID) + 33
+		case 's':
+			switch {
+			case string(b[:len(spanID)]) == spanID:
+				id, ok := trace.ParseSpanID(b[len(spanID) : len(spanID)+16])
+				if !ok || b[len(spanID)+16] != '"' {
+					return
+				}
+				s.ID = id
+				pos += len(spanID) + 17
+			case string(b[:len(start)]) == start:
+				t, ok := usualTime(b[len(start):])
+				if !ok {
+					return
+				}
+				s.Start = t
+				pos += len(start) + 20
+			case string(b[:len(status)]) == status:
+				pos += len(status)
+			default:
+				return
+			}
+		case 'p':
+			if string(b[:len(parent)]) != parent {
+				return
+			}
+			if b[len(parent)] == '"' {
+				s.ParentID = trace.NoSpanID
+				pos += len(parent) + 1
+				break
+			}
+			id, ok := trace.ParseSpanID(b[len(parent) : len(parent)+16])
+			if !ok || b[len(parent)+16] != '"' {
+				return
+			}
+			s.ParentID = id
+			pos += len(parent) + 17
+		case 'n':
+			if string(b[:len(name)]) != name {
+				return
+			}
+			to := plainRun(b, len(name))
+			if to >= len(b) || b[to] != '"' {
+				return
+			}
+			s.Name = b[len(name):to]
+			s.NameID, _ = k.pairs.name(s.Name)
+			pos += to + 1
+		case 'k':
+			if string(b[:len(kind)]) != kind || b[len(kind)]-'0' > byte(trace.KindConsumer) || b[len(kind)+1] != ',' && b[len(kind)+1] != '}' {
+				return
+			}
+			s.Kind = trace.Kind(b[len(kind)] - '0')
+			pos += len(kind) + 1
+		case 'e':
+			if string(b[:len(end)]) != end {
+				return
+			}
+			t, ok := usualTime(b[len(end):])
+			if !ok {
+				return
+			}
+			s.End = t
+			pos += len(end) + 20
+		case 'a':
+			if string(b[:len(attrs)]) != attrs {
+				return
+			}
+			d.pos, d.fresh = pos+len(attrs), false
+			d.spanAttributes(s)
+			continue
+		default:
+			return
+		}
+		d.pos, d.fresh = pos, false
+	}
+}
+
+// usualTime reads 19 digits and a quote.
+func usualTime(b []byte) (trace.Time, bool) {
+	if len(b) < 20 || b[19] != '"' {
+		return 0, false
+	}
+	var v uint64
+	for _, c := range b[:19] {
+		if c -= '0'; c > 9 {
+			return 0, false
+		}
+		v = v*10 + uint64(c)
+	}
+	return trace.Time(v), v-1 < math.MaxInt64
 }
 
 // time reads a time in nanoseconds. If it is none, wrong says why.
@@ -564,7 +702,7 @@ func (d *jsonDecoder) spanAttributes(s *trace.RawSpan) {
 	if !d.array() {
 		return
 	}
-	for d.element() {
+	for d.nextAttribute() {
 		n := len(s.Known)
 		if n < k.limits.Attributes && d.depth+2 <= d.maxDepth {
 			if o := k.pairs.opening(n, d.data[d.pos:]); o != nil && d.usualValue(s, o) {
@@ -579,6 +717,15 @@ func (d *jsonDecoder) spanAttributes(s *trace.RawSpan) {
 		}
 		general(d.attribute)
 	}
+}
+
+// nextAttribute is element, where another object follows without a space.
+func (d *jsonDecoder) nextAttribute() bool {
+	if b := d.data[d.pos:]; len(b) > 1 && b[0] == ',' && b[1] == '{' && !d.fresh && d.err == nil {
+		d.pos++
+		return true
+	}
+	return d.element()
 }
 
 // usualValue reads the rest of a pair that begins with an opening, if it is written

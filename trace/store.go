@@ -1,7 +1,5 @@
 package trace
 
-import "slices"
-
 // A Kind is the role of a span.
 type Kind uint8
 
@@ -226,7 +224,7 @@ func (s *Store) SetScope(from SpanRef, scope ScopeID) {
 func (s *Store) keep(to []Attr, raw []RawAttr, known []Attr, all bool) []Attr {
 	if len(known) == 0 {
 		for i := range raw {
-			if a, ok := s.keepOne(i, &raw[i], all); ok {
+			if a, ok := s.keepOne(i, &raw[i], all, true); ok {
 				to = append(to, a)
 			}
 		}
@@ -236,7 +234,7 @@ func (s *Store) keep(to []Attr, raw []RawAttr, known []Attr, all bool) []Attr {
 	for i, a := range known {
 		if a.Key == 0 {
 			var ok bool
-			if a, ok = s.keepOne(i, &raw[next], all); ok {
+			if a, ok = s.keepOne(i, &raw[next], all, false); ok {
 				to = append(to, a)
 				known[i] = a
 			}
@@ -250,9 +248,11 @@ func (s *Store) keep(to []Attr, raw []RawAttr, known []Attr, all bool) []Attr {
 	return to
 }
 
-// keepOne is the attribute at a place of a list, and whether it is kept. Neighbouring spans tend to have the same keys in the same places, and
-// often the same values, and to compare is cheaper than to look up.
-func (s *Store) keepOne(place int, raw *RawAttr, all bool) (Attr, bool) {
+// keepOne is the attribute at a place of a list, and whether it is kept.
+// Neighbouring spans tend to have the same keys in the same places and, unless
+// the decoder has looked for those, often the same values; to compare is cheaper
+// than to look up.
+func (s *Store) keepOne(place int, raw *RawAttr, all, same bool) (Attr, bool) {
 	for len(s.last) <= place {
 		s.last = append(s.last, Attr{})
 	}
@@ -264,7 +264,7 @@ func (s *Store) keepOne(place int, raw *RawAttr, all bool) (Attr, bool) {
 		return Attr{}, false
 	}
 	v := &raw.Value
-	if v.Type != String || last.Value.Type() != String || s.Text(last.Value) != string(v.Bytes) {
+	if !same || v.Type != String || last.Value.Type() != String || s.Text(last.Value) != string(v.Bytes) {
 		last.Value = s.Value(*v)
 	}
 	return *last, true
@@ -386,12 +386,23 @@ func (s *Store) Cap() int { return cap(s.ids) }
 
 // Grow makes room for n more spans with as many attributes each as those of o.
 func (s *Store) Grow(n int, o *Store) {
-	s.traceIDs, s.ids, s.parents = slices.Grow(s.traceIDs, n), slices.Grow(s.ids, n), slices.Grow(s.parents, n)
-	s.starts, s.ends, s.names = slices.Grow(s.starts, n), slices.Grow(s.ends, n), slices.Grow(s.names, n)
-	s.resources, s.scopes = slices.Grow(s.resources, n), slices.Grow(s.scopes, n)
-	s.kinds, s.statuses, s.flags = slices.Grow(s.kinds, n), slices.Grow(s.statuses, n), slices.Grow(s.flags, n)
-	s.attrOffset = slices.Grow(s.attrOffset, n)
-	s.attrs = slices.Grow(s.attrs, int(float64(n)*float64(len(o.attrs))/float64(max(o.Len(), 1))))
+	s.traceIDs, s.ids, s.parents = grow(s.traceIDs, n), grow(s.ids, n), grow(s.parents, n)
+	s.starts, s.ends, s.names = grow(s.starts, n), grow(s.ends, n), grow(s.names, n)
+	s.resources, s.scopes = grow(s.resources, n), grow(s.scopes, n)
+	s.kinds, s.statuses, s.flags = grow(s.kinds, n), grow(s.statuses, n), grow(s.flags, n)
+	s.attrOffset = grow(s.attrOffset, n)
+	s.attrs = grow(s.attrs, int(float64(n)*float64(len(o.attrs))/float64(max(o.Len(), 1))))
+}
+
+// grow is slices.Grow, but does not write to memory that comes zeroed from the
+// system.
+func grow[T any](s []T, n int) []T {
+	if cap(s)-len(s) >= n {
+		return s
+	}
+	to := make([]T, len(s), len(s)+n)
+	copy(to, s)
+	return to
 }
 
 // Append adds all spans of o, whose tables have been absorbed into s's. A nil m
