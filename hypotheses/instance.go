@@ -183,14 +183,8 @@ func (a *Asking) ownerOf(q *summary.Request, s *graph.Step) (int32, bool) {
 func (a *Asking) partsOn(side int, on func(*summary.Request, int32) bool) map[PartKey]*part {
 	out := map[PartKey]*part{}
 	s := a.Sides[side]
-	w := graph.Walker{Dict: a.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
 	for j, q := range s.Counted {
-		var plan *graph.Plan
-		if side == summary.Current {
-			plan = a.plans[j]
-		} else {
-			plan = w.Plan(q.Record, nil)
-		}
+		plan := a.planOf(side, j)
 		for i := range plan.Steps {
 			st := &plan.Steps[i]
 			if call, ok := a.ownerOf(q, st); ok && on(q, call) {

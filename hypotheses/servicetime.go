@@ -179,14 +179,8 @@ func (a *Asking) behind(b *queue, slot graph.SlotID) bool {
 func (a *Asking) own(side int, slot graph.SlotID) *part {
 	p := &part{}
 	s := a.Sides[side]
-	w := graph.Walker{Dict: a.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
 	for j, q := range s.Counted {
-		var plan *graph.Plan
-		if side == summary.Current {
-			plan = a.plans[j]
-		} else {
-			plan = w.Plan(q.Record, nil)
-		}
+		plan := a.planOf(side, j)
 		var sum int64
 		n := 0
 		for k := range plan.Steps {

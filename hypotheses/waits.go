@@ -37,14 +37,8 @@ func (a *Asking) queues() []*queue {
 	waits := [2]map[graph.SlotID]*part{{}, {}}
 	for i, s := range a.Sides {
 		l := summary.NewLedger(s.Set.Calibration)
-		w := graph.Walker{Dict: a.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
 		for j, q := range s.Counted {
-			var p *graph.Plan
-			if i == summary.Current {
-				p = a.plans[j]
-			} else {
-				p = w.Plan(q.Record, nil)
-			}
+			p := a.planOf(i, j)
 			l.Walker.Walk(q.Record)
 			weight := float64(q.Weight) / graph.OneRequest
 			for k := range p.Steps {

@@ -12,6 +12,7 @@ type suite struct {
 	about   string // what is simulated and what the figures are, in Markdown
 	version int    // of what is measured; recorded figures of another version are stale
 	runs    int    // simulations of each cell
+	slow    bool   // takes minutes at its least; no test runs it
 	run     func(seed uint64, runs int) []cell
 }
 
