@@ -147,18 +147,7 @@ func (a *Asking) instanceFinding(k instanceKey, own0, own1, peers0, peers1 float
 			}
 		}
 	}
-	factors := []Factor{own}
-	for _, b := range a.queues() {
-		if d.String(b.v.Key.Target) == service && b.hold > 0.02 {
-			factors = append(factors, a.waitBack(b, b.hold))
-			f.Evidence = append(f.Evidence, says("spans", b.calls, "longer holds explain %.0f %% of the wait before %s", 100*b.hold, a.operation(b)))
-		}
-	}
-	f.Factor = func(j int, p *graph.Plan, values []int64) {
-		for _, g := range factors {
-			g(j, p, values)
-		}
-	}
+	f.Factor = own
 	return f
 }
 
@@ -290,7 +279,7 @@ func (a *Asking) placedFinding(b *queue, k instanceKey, share0, share1, here, el
 		Ran:      true,
 		Outcome:  fmt.Sprintf("%s at the instance, %s at its peers", msText(here), msText(elsewhere)),
 	}
-	back := a.waitBack(b, 1)
+	back := a.gapsBack(b, 1)
 	f.Factor = func(j int, p *graph.Plan, values []int64) {
 		q := a.request(j)
 		before := slices.Clone(values)

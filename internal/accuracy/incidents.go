@@ -106,7 +106,7 @@ func (s *score) all() []cell {
 }
 
 // judge counts an answer to an incident that has causes.
-func (s *score) judge(a *answer, c condition, sd []float64) {
+func (s *score) judge(a *answer, c condition) {
 	place := a.place()
 	s.count("planted cause first: "+c.name, atLeast(c.first), place == 1)
 	if c.three > 0 {
@@ -129,13 +129,13 @@ func (s *score) judge(a *answer, c condition, sd []float64) {
 			continue
 		}
 		t := &a.truth.Causes[k]
-		explains, off := h.ExplainsMs.Or(0), max(0.2*math.Abs(t.DeltaP99), 2*sd[k])
-		within := math.Abs(explains-t.DeltaP99) <= off
+		off := math.Abs(h.ExplainsMs.Or(0) - t.DeltaP99)
+		within := off <= 0.2*math.Abs(t.DeltaP99) || off <= 2*a.spread()[k]
 		covers := h.CIMs.Lo.Or(math.Inf(-1)) <= t.DeltaP99 && t.DeltaP99 <= h.CIMs.Hi.Or(math.Inf(1))
 		s.count("explains_ms within 20 % or 2 sd", atLeast(0.9), within)
 		s.count("interval of explains_ms covers", atLeast(0.9), covers)
 		if !within || !covers {
-			fmt.Fprintf(os.Stderr, "%v: %s explains %s [%s, %s], true %.1f, sd %.1f\n", a.simulation, plantedAs(t), h.ExplainsMs, h.CIMs.Lo, h.CIMs.Hi, t.DeltaP99, sd[k])
+			fmt.Fprintf(os.Stderr, "%v: %s explains %s [%s, %s], true %.1f, within %v, covers %v\n", a.simulation, plantedAs(t), h.ExplainsMs, h.CIMs.Lo, h.CIMs.Hi, t.DeltaP99, within, covers)
 		}
 	}
 }
@@ -181,7 +181,6 @@ func rankingCells(seed uint64, runs int) []cell {
 	}
 	for i := range runs {
 		for _, sc := range scenario.List() {
-			sd := []float64(nil)
 			sampled := strings.Contains(sc.Name, "sampled")
 			for _, c := range conditions {
 				if sampled && c.head > 0 || !chosen(sc, c) {
@@ -198,10 +197,7 @@ func rankingCells(seed uint64, runs int) []cell {
 					}
 					continue
 				}
-				if sd == nil {
-					sd = simulation{scenario: sc, requests: requests}.spread()
-				}
-				s.judge(a, c, sd)
+				s.judge(a, c)
 				if c.head == 0 {
 					kinds.count("first, all spans: "+sc.Causes[0].Kind, target{}, a.place() == 1)
 				}
@@ -266,11 +262,7 @@ func randomCells(seed uint64, runs int) []cell {
 			fmt.Fprintln(os.Stderr, err)
 			continue
 		}
-		var sd []float64
-		if c.calibrated {
-			sd = simulation{scenario: sc, requests: requests}.spread()
-		}
-		s.judge(a, c, sd)
+		s.judge(a, c)
 		s.count("of a verdict that names causes", target{}, a.endpoint.Verdict != report.NoRegression)
 	}
 	return s.all()
