@@ -101,11 +101,109 @@ func (a *Asking) follow(f *Finding) {
 			wait(j, p, values)
 		}
 	}
+	a.followTimeouts(f, plan)
 	for _, b := range slices.SortedFunc(maps.Keys(f.fills), func(x, y *queue) int {
 		return cmp.Or(cmp.Compare(f.fills[y], f.fills[x]), cmp.Compare(x.slot(), y.slot()))
 	}) {
 		f.Evidence = append(f.Evidence, numbers("spans", b.calls, "ms", b.held[0]/1e6, b.held[1]/1e6, "mean time that calls of "+a.operation(b)+" hold their places"),
 			says("spans", b.calls, "%.0f %% of the change of the wait before %s are a consequence: calls hold their places longer", 100*f.fills[b], a.operation(b)))
+	}
+}
+
+// slowed reports whether the calls of a target time out because all of them are slower: then others come near the limit,
+// at least half as many as meet it. Of a callee that hangs, the calls that are answered stay where they were.
+func (t *target) slowed() bool {
+	if t.slow != nil {
+		return *t.slow
+	}
+	out := func(x *try) bool { return x.ended == graph.TimedOut && !x.starved }
+	limit := t.lengths(summary.Current, out)
+	var near, met [2]float64
+	for i := range t.sides {
+		tr := &t.sides[i]
+		for k := range tr.calls {
+			switch x := &tr.calls[k]; {
+			case out(x):
+				met[i] += x.w
+			case !x.starved && float64(x.ns) > limit.at(0.5)/2:
+				near[i] += x.w
+			}
+		}
+		near[i], met[i] = share(near[i], tr.attempts), share(met[i], tr.attempts)
+	}
+	slow := len(limit.ns) > 0 && met[1] > met[0] && near[1]-near[0] >= (met[1]-met[0])/2
+	t.slow = &slow
+	return slow
+}
+
+// answered is the mean time of the answered calls of a target on the current side, with something put back there.
+func (a *Asking) answered(t *target, plan func(j int) *graph.Plan, f Factor) float64 {
+	var e graph.Evaluator
+	var values []int64
+	var sum, weight float64
+	is := &t.sides[summary.Current]
+	for i := 0; i < len(is.calls); {
+		j := is.calls[i].req
+		p := plan(j)
+		values = p.Values(values)
+		if f != nil {
+			f(j, p, values)
+		}
+		e.Latency(p, values, nil)
+		for ; i < len(is.calls) && is.calls[i].req == j; i++ {
+			x := &is.calls[i]
+			if x.ended == graph.TimedOut {
+				continue
+			}
+			from, to, ok := e.Half(outer(&a.request(j).Calls[x.call], x.call))
+			if ok {
+				sum, weight = sum+x.w*float64(max(0, to-from)), weight+x.w
+			}
+		}
+	}
+	return share(sum, weight)
+}
+
+// followTimeouts adds to a finding's replay the calls that time out because it makes them slower, with their retries.
+func (a *Asking) followTimeouts(f *Finding, plan func(j int) *graph.Plan) {
+	for _, t := range a.targets() {
+		is := &t.sides[summary.Current]
+		if f.of == t || is.timedOut == 0 || !t.slowed() {
+			continue
+		}
+		before := t.lengths(summary.Baseline, func(x *try) bool { return x.ended != graph.TimedOut }).mean()
+		now := a.answered(t, plan, nil)
+		if now <= before {
+			continue
+		}
+		part := min(1, (now-a.answered(t, plan, f.Factor))/(now-before))
+		if part <= minFilled {
+			continue
+		}
+		if f.slows == nil {
+			f.slows = map[*target]float64{}
+		}
+		f.slows[t] = part
+		late := map[int]map[int32]bool{}
+		for i := range is.calls {
+			if x := &is.calls[i]; x.ended == graph.TimedOut {
+				if late[x.req] == nil {
+					late[x.req] = map[int32]bool{}
+				}
+				late[x.req][x.call] = true
+			}
+		}
+		here := f.Factor
+		back := a.answeredAsBefore(t, func(j int, attempts []int32) bool {
+			return slices.ContainsFunc(attempts, func(c int32) bool { return late[j][c] }) && a.draw(j, attempts[0], 12) < part
+		})
+		f.Factor = func(j int, p *graph.Plan, values []int64) {
+			here(j, p, values)
+			back(j, p, values)
+		}
+		_, _, op := a.names(t.slot)
+		f.Evidence = append(f.Evidence, numbers("spans", len(is.calls), "share", share(t.sides[0].timedOut, t.sides[0].attempts), share(is.timedOut, is.attempts),
+			"calls of "+op+" that time out because all of them are slower"))
 	}
 }
 

@@ -137,6 +137,13 @@ func (a *Asking) lateFinding(t *target) (Finding, bool) {
 	return f, true
 }
 
+// either holds of what one of the others holds of.
+func either(fs ...func(*Finding) bool) func(*Finding) bool {
+	return func(o *Finding) bool {
+		return slices.ContainsFunc(fs, func(f func(*Finding) bool) bool { return f(o) })
+	}
+}
+
 // afterLate puts what happens to calls below the late work that keeps them
 // waiting.
 func afterLate(f *Finding) func(*Finding) bool {

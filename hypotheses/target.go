@@ -17,6 +17,7 @@ type target struct {
 	slot  graph.SlotID // relative: the one to name it by, which reached the callee if any did
 	slots []graph.SlotID
 	sides [2]tries
+	slow  *bool // slowed, once asked for
 }
 
 // tries are the calls of a target on one side. All counts are weighted.

@@ -4,7 +4,7 @@
 //	go run ./internal/accuracy SUITE...   some of them
 //	go run ./internal/accuracy -try RUNS SUITE...   with fewer simulations, to standard output only
 //	    -cache DIR      keep what was simulated, to analyse it again
-//	    -only REGEXP    some incidents; -requests N with as many requests a side
+//	    -only REGEXP    some incidents
 //
 // Each suite is one file here: it adds itself to the list, owns one section of the document and states its targets.
 // A test checks that the recorded figures meet them and belong to the present version of what they measure.
@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,14 +26,13 @@ import (
 func main() {
 	try := flag.Int("try", 0, "simulate each cell only `runs` times; print and leave the document alone")
 	flag.StringVar(&cache, "cache", "", "keep simulated data in `DIR` and read it from there; empty it when the simulator changes")
-	flag.IntVar(&requests, "requests", incidentRequests, "simulate `N` requests a side, in suites of incidents; with -try")
 	match := flag.String("only", "", "incidents that match `REGEXP`, in suites of incidents; with -try")
 	flag.Parse()
 	if *match != "" {
 		only = regexp.MustCompile(*match)
 	}
-	if (only != nil || requests != incidentRequests) && *try == 0 {
-		fmt.Fprintln(os.Stderr, "accuracy: -only and -requests need -try: what is recorded is of all incidents")
+	if only != nil && *try == 0 {
+		fmt.Fprintln(os.Stderr, "accuracy: -only needs -try: what is recorded is of all incidents")
 		os.Exit(2)
 	}
 	debug.SetGCPercent(800) // much short-lived, little kept
@@ -84,7 +84,7 @@ func choose(names []string) ([]suite, error) {
 	var chosen []suite
 	for _, name := range names {
 		found := false
-		for _, s := range suites() {
+		for _, s := range slices.Concat(suites(), tried) {
 			if s.name == name {
 				chosen, found = append(chosen, s), true
 			}
