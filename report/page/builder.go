@@ -66,7 +66,7 @@ func (b *builder) prose(s string) string {
 // page closes the footnotes.
 func (b *builder) page() *Page {
 	var signs []string
-	for _, s := range [][2]string{{"~", "no detectable difference"}, {"?", "not computable"}, {"∞", "an end of an interval that the data cannot close"}} {
+	for _, s := range [][2]string{{"~", "no detectable difference"}, {"?", "not computable"}, {"∞", "an end of an interval that the data cannot close"}, {openInterval, "an interval of which the data close neither end"}} {
 		if b.signs[s[0]] {
 			signs = append(signs, s[0]+" "+s[1])
 		}
@@ -86,6 +86,9 @@ func (b *builder) sign(s string) string {
 		if strings.Contains(s, c) {
 			b.signs[c] = true
 		}
+	}
+	if s == openInterval {
+		b.signs[s] = true
 	}
 	return s
 }
