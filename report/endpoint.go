@@ -106,7 +106,7 @@ type Basis struct {
 	// BaselineShare and CurrentShare are the shares above the threshold, 0..1, with the weights of the requests; null
 	// without a threshold.
 	BaselineShare Num `json:"baseline_share"`
-	CurrentShare  Num `json:"current_share"`
+	CurrentShare  Num `json:"current_share"` // of the current side
 
 	PValue Num `json:"p_value"` // after all adjustments
 

@@ -66,10 +66,13 @@ func (b *builder) prose(s string) string {
 // page closes the footnotes.
 func (b *builder) page() *Page {
 	var signs []string
-	for _, s := range [][2]string{{"~", "no detectable difference"}, {"?", "not computable"}, {"∞", "an end of an interval that the data cannot close"}, {openInterval, "an interval of which the data close neither end"}} {
+	for _, s := range [][2]string{{"~", "no detectable difference"}, {"?", "not computable"}, {"∞", "an end of an interval that the data cannot close"}} {
 		if b.signs[s[0]] {
 			signs = append(signs, s[0]+" "+s[1])
 		}
+	}
+	if b.signs[openInterval] {
+		signs = append(signs, openInterval+": an interval of which the data close neither end")
 	}
 	if len(signs) > 0 {
 		b.Notes = append(b.Notes, strings.Join(signs, "; "))
