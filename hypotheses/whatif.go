@@ -371,7 +371,7 @@ func (r *replaying) hedge() Factor {
 		}
 		for _, t := range r.targets() {
 			if caller, peer, op := r.names(t.slot); h.Edge.fits(caller, peer, op) {
-				x := r.hedgeTable(t)
+				x := r.hedged(t)
 				second, both = second+x.Second, both+x.BothSlow
 			}
 		}
