@@ -213,12 +213,17 @@ func (c *ClockWindow) settle(hosts []trace.StringID, near map[trace.StringID][]t
 	most := c.closure(hosts, near)
 	for i, h := range hosts {
 		lo, hi := int64(-unbounded), int64(unbounded)
-		for j, g := range hosts[:i] {
-			ahead := c.ahead[g]
-			if most != nil {
+		if most != nil {
+			for j, g := range hosts[:i] {
+				ahead := c.ahead[g]
 				lo, hi = max(lo, ahead-most[i*len(hosts)+j]), min(hi, ahead+most[j*len(hosts)+i])
-			} else if o, ok := c.Between(g, h); ok {
-				lo, hi = max(lo, ahead+o.Lo), min(hi, ahead+o.Hi)
+			}
+		} else {
+			for _, g := range near[h] {
+				if ahead, settled := c.ahead[g]; settled {
+					o, _ := c.Between(g, h)
+					lo, hi = max(lo, ahead+o.Lo), min(hi, ahead+o.Hi)
+				}
 			}
 		}
 		switch {

@@ -67,11 +67,18 @@ const maxSiblings = 256
 
 // A Folder adds records to a Fold and keeps the scratch memory for that.
 type Folder struct {
-	Fold   *Fold
-	Dict   *Dict
-	kids   []int32
-	groups []slotGroup
-	pairs  []pairBound
+	Fold    *Fold
+	Dict    *Dict
+	kids    []int32
+	sorted  []int32
+	keys    []uint64
+	grouped []int32
+	left    []bool
+	groups  []slotGroup
+	pairs   []pairBound
+	pairAt  map[HostPair]int
+
+	times [2][3][]trace.Time
 }
 
 type slotGroup struct {
@@ -86,6 +93,9 @@ type pairBound struct {
 
 // Add counts one record.
 func (f *Folder) Add(r *Record) {
+	if gives(cap(f.kids), len(r.Calls)) {
+		*f = Folder{Fold: f.Fold, Dict: f.Dict}
+	}
 	f.clocks(r)
 	for p := range r.Calls {
 		if r.Calls[p].Len > 1 {
@@ -113,6 +123,7 @@ func (f *Folder) host(p ProcID) trace.StringID { return f.Dict.ProcAt(p).Host }
 // clocks bounds the offsets of the hosts between which calls succeeded.
 func (f *Folder) clocks(r *Record) {
 	f.pairs = f.pairs[:0]
+	f.pairAt = empty(f.pairAt)
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		if !c.Paired() || c.ClientEnd != Succeeded || c.Flags&(Async|Loser) != 0 || c.Work.Duration() > c.Client.Duration() {
@@ -127,8 +138,9 @@ func (f *Folder) clocks(r *Record) {
 			a, b, lo, hi = b, a, -hi, -lo
 		}
 		p := HostPair{a, b}
-		at := slices.IndexFunc(f.pairs, func(x pairBound) bool { return x.pair == p })
-		if at < 0 {
+		at, ok := f.pairAt[p]
+		if !ok {
+			f.pairAt[p] = len(f.pairs)
 			f.pairs = append(f.pairs, pairBound{p, lo, hi})
 			continue
 		}
@@ -151,9 +163,17 @@ func (f *Folder) siblings(r *Record, parent int) {
 	if len(kids) < 2 {
 		return
 	}
-	slices.SortFunc(kids, func(x, y int32) int {
-		return cmp.Or(cmp.Compare(r.Calls[x].Slot, r.Calls[y].Slot), cmp.Compare(r.Calls[x].Outer().Start, r.Calls[y].Outer().Start), cmp.Compare(x, y))
-	})
+	kids = f.byStart(r)
+	f.keys = f.keys[:0]
+	for rank, i := range kids {
+		f.keys = append(f.keys, uint64(r.Calls[i].Slot)<<32|uint64(rank))
+	}
+	slices.Sort(f.keys)
+	f.grouped = f.grouped[:0]
+	for _, k := range f.keys {
+		f.grouped = append(f.grouped, kids[uint32(k)])
+	}
+	kids = f.grouped
 	f.groups = f.groups[:0]
 	for from := 0; from < len(kids); {
 		slot := r.Calls[kids[from]].Slot
@@ -280,6 +300,11 @@ func touch(a, b trace.Interval, oneClock bool) int64 {
 	return t
 }
 
+// mostTouch is the most that touch can be of anything before b.
+func mostTouch(b trace.Interval) int64 {
+	return max(resolution(b.Start, b.Start), min(b.Duration()/100, 100_000))
+}
+
 // resolution is the unit in which two timestamps were taken, as far as their
 // digits show it.
 func resolution(a, b trace.Time) int64 {
@@ -295,20 +320,36 @@ func resolution(a, b trace.Time) int64 {
 // waited counts, for each call whose parent ended by itself, whether it
 // outlived the parent, and if not whether the parent went on at its end.
 func (f *Folder) waited(r *Record) {
-	left := make([]bool, len(r.Calls)) // some caller above had departed
-	for i := range r.Calls {
+	f.left = grow(f.left, len(r.Calls)) // some caller above had departed
+	left := f.left
+	first := &r.Calls[0]
+	left[0] = first.OuterEnd() != Succeeded || first.Paired() && first.WorkEnd != Succeeded
+	for p := range r.Calls {
+		if r.Calls[p].Len > 1 {
+			f.waitedBy(r, p, left)
+		}
+	}
+}
+
+// waitedBy is waited for the calls of one parent.
+func (f *Folder) waitedBy(r *Record, parent int, left []bool) {
+	p := &r.Calls[parent]
+	f.kids = f.kids[:0]
+	for i := int32(parent) + 1; i < int32(parent)+p.Len; i += r.Calls[i].Len {
+		left[i] = left[parent] || r.Calls[i].ClientEnd.Left()
+		f.kids = append(f.kids, i)
+	}
+	if left[parent] {
+		return
+	}
+	var next [2]events // of the client half and of the work half
+	for _, i := range f.kids {
 		c := &r.Calls[i]
-		if i == 0 {
-			left[0] = c.OuterEnd() != Succeeded || c.Paired() && c.WorkEnd != Succeeded
-			continue
-		}
-		p := &r.Calls[c.Parent]
-		ph, pe := p.Inner(), p.WorkEnd
+		ph, pe, side := p.Inner(), p.WorkEnd, 1
 		if !p.Work.Seen() || c.Flags&OnClient != 0 {
-			ph, pe = &p.Client, p.ClientEnd
+			ph, pe, side = &p.Client, p.ClientEnd, 0
 		}
-		left[i] = left[c.Parent] || c.ClientEnd.Left()
-		if left[c.Parent] || pe != Succeeded || c.Flags&(Async|Loser) != 0 {
+		if pe != Succeeded || c.Flags&(Async|Loser) != 0 {
 			continue
 		}
 		o := c.Outer()
@@ -324,7 +365,10 @@ func (f *Folder) waited(r *Record) {
 		over := int64(o.End - ph.End)
 		if over <= 0 {
 			w.Inside++
-			f.followed(r, i, ph, w)
+			if next[side].half == nil {
+				next[side] = f.events(r, ph, side)
+			}
+			next[side].followed(o, w)
 			continue
 		}
 		if over < 1_000_000 && over*20 < o.Duration() {
@@ -351,46 +395,91 @@ func atOnce(parent int64) trace.Time { return trace.Time(min(max(parent/50, 100_
 // rates stay in bounds.
 const leastParent = 1000
 
-// followed counts whether the parent of call i did its next thing at the call's
-// end: began a call, or ended.
-func (f *Folder) followed(r *Record, i int, ph *Half, w *Waited) {
-	c := &r.Calls[i]
-	end, soon := c.Outer().End, atOnce(ph.Duration())
-	p := int32(c.Parent)
-	events := int64(1)
-	hit := ph.End-end <= soon
-	next, last, alone := ph.End, end, true
-	begun := trace.Time(math.MinInt64 / 2)
-	for k, seen := p+1, 0; k < p+r.Calls[p].Len && seen < maxSiblings; k, seen = k+r.Calls[k].Len, seen+1 {
-		if int(k) == i {
-			continue
-		}
-		o := r.Calls[k].Outer()
-		if o.Start > begun+soon { // calls that start together are one event
-			events++
+// byStart is the calls f.kids in order of start, which they are in already unless
+// something moved them.
+func (f *Folder) byStart(r *Record) []int32 {
+	order := func(x, y int32) int {
+		return cmp.Or(cmp.Compare(r.Calls[x].Outer().Start, r.Calls[y].Outer().Start), cmp.Compare(x, y))
+	}
+	if slices.IsSortedFunc(f.kids, order) {
+		return f.kids
+	}
+	f.sorted = append(f.sorted[:0], f.kids...)
+	slices.SortFunc(f.sorted, order)
+	return f.sorted
+}
+
+// events is what the calls of one parent did, for asking what came next after the
+// end of one of them.
+type events struct {
+	half     *Half // the parent's half that made the calls asked about
+	soon     trace.Time
+	starts   []trace.Time // of all calls, ascending
+	begun    []trace.Time // of each: when those that started together with it began to
+	running  []trace.Time // at each start: the latest end of those begun so far that are waited for perhaps
+	clusters int64        // starts, where those that start together are one
+	last     trace.Time   // the last end inside the half
+}
+
+// events collects what the calls f.kids of one parent did. side tells the
+// scratch memory of its two halves apart.
+func (f *Folder) events(r *Record, ph *Half, side int) events {
+	kids := f.byStart(r)
+	e := events{half: ph, soon: atOnce(ph.Duration()), last: ph.Start}
+	t := &f.times[side]
+	for k := range t {
+		t[k] = grow(t[k], len(kids))
+	}
+	e.starts, e.begun, e.running = t[0], t[1], t[2]
+	begun, running := trace.Time(math.MinInt64/2), trace.Time(math.MinInt64)
+	for k, i := range kids {
+		c := &r.Calls[i]
+		o := c.Outer()
+		if o.Start > begun+e.soon {
+			e.clusters++
 			begun = o.Start
 		}
-		if s := o.Start; s >= end {
-			hit = hit || s-end <= soon
-			next = min(next, s)
-		} else if o.End > end && r.Calls[k].Flags&Async == 0 {
-			alone = false
+		if c.Flags&Async == 0 {
+			running = max(running, o.End)
 		}
 		if o.End <= ph.End {
-			last = max(last, o.End)
+			e.last = max(e.last, o.End)
 		}
+		e.starts[k], e.begun[k], e.running[k] = o.Start, begun, running
+	}
+	return e
+}
+
+// followed counts whether the parent did its next thing at the end of call o:
+// began a call, or ended.
+func (e *events) followed(o *Half, w *Waited) {
+	end, ph := o.End, e.half
+	at, _ := slices.BinarySearch(e.starts, end)
+	alone := at == 0 || e.running[at-1] <= end // of those begun before, none runs on
+	if o.Start == end {                        // it is no event after itself
+		at++
+	}
+	next := ph.End
+	if at < len(e.starts) {
+		next = min(next, e.starts[at])
+	}
+	// What can be next: the starts of others, of which those together are one, and
+	// the parent's end.
+	n := e.clusters
+	if k, _ := slices.BinarySearch(e.starts, o.Start); e.begun[k] != o.Start || k+1 < len(e.begun) && e.begun[k+1] == o.Start {
+		n++
 	}
 	if alone { // while others run, the parent cannot go on at its end even if it waited
 		w.Tail.Add(int64(next - end))
-		w.Rate += events << 40 / max(ph.Duration(), leastParent)
+		w.Rate += n << 40 / max(ph.Duration(), leastParent)
 	}
-	w.Rest.Add(int64(ph.End - last))
-	if hit {
+	w.Rest.Add(int64(ph.End - max(e.last, end)))
+	if next-end <= e.soon {
 		w.Followed++
 	}
-	// Each event lets a call end just before it with the share soon ÷ duration.
+	// Each of them lets a call end just before it with the share soon ÷ duration.
 	if d := ph.Duration(); d > 0 {
-		w.Chance += min(OneRequest, events*int64(soon)*OneRequest/d)
+		w.Chance += min(OneRequest, n*int64(e.soon)*OneRequest/d)
 	} else {
 		w.Chance += OneRequest
 	}
