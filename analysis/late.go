@@ -19,6 +19,7 @@ import (
 func (a *analyzer) late(e *report.Endpoint, v *view) {
 	n := a.lateOf(v, v.side())
 	seconds := window(v.side().Set)
+	v.meanStop = n.Total.MeanStop()
 	e.LateWork.LateTotals = lateTotals(n, seconds)
 	e.After = report.After{Requests: report.Float(n.AfterRequests), TotalMs: report.Float(n.AfterNS / 1e6)}
 	for _, slot := range slices.SortedFunc(maps.Keys(n.Edges), func(x, y graph.SlotID) int {
@@ -107,7 +108,8 @@ func (a *analyzer) lateEdge(slot graph.SlotID, l *latework.Late, seconds float64
 
 // longTimeouts says which calls are given longer than the objective leaves.
 func (a *analyzer) longTimeouts(v *view) (out report.List[string]) {
-	if a.o.Objective == 0 {
+	objective := a.objective(v, "")
+	if objective == 0 {
 		return nil
 	}
 	type seen struct{ ns, left []int64 }
@@ -123,7 +125,7 @@ func (a *analyzer) longTimeouts(v *view) (out report.List[string]) {
 				by[slot] = &seen{}
 			}
 			by[slot].ns = append(by[slot].ns, c.Client.Duration())
-			by[slot].left = append(by[slot].left, int64(a.o.Objective)-int64(c.Client.Start-q.Start()))
+			by[slot].left = append(by[slot].left, int64(objective)-int64(c.Client.Start-q.Start()))
 		}
 	}
 	slots := make([]graph.SlotID, 0, len(by))

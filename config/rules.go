@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -20,6 +21,17 @@ func (c *Config) Rules(service, operation, class string) Rules {
 		return e.Rules.with(own)
 	}
 	return Rules{}
+}
+
+// ClassesOf is the classes for which the rules of an endpoint state something of
+// their own, in order.
+func (c *Config) ClassesOf(service, operation string) []string {
+	for i := range c.Endpoints {
+		if e := &c.Endpoints[i]; fits(e.Service, service) && fits(e.Operation, operation) {
+			return slices.Sorted(maps.Keys(e.Classes))
+		}
+	}
+	return nil
 }
 
 // fits is Match, except that an empty pattern fits all.

@@ -13,6 +13,7 @@ type interner struct {
 	block []byte   // the texts are in it and in earlier ones
 	slots []uint64 // the upper half of the hash, and the number + 1; zero is free
 	seed  maphash.Seed
+	size  int64 // of all texts
 }
 
 const textBlock = 64 << 10
@@ -68,6 +69,7 @@ func (t *interner) put(hash uint64, text []byte, kept string) StringID {
 	id := StringID(len(t.texts))
 	t.slots[slot] = hash&^(1<<32-1) | uint64(id+1)
 	t.texts = append(t.texts, kept)
+	t.size += int64(len(kept))
 	return id
 }
 

@@ -17,7 +17,7 @@ func (b *builder) endpointRow(r *report.Report, e *report.Endpoint) {
 	b.parts(r, e)
 	b.allocation(r, e)
 	b.causes(r, e)
-	b.actions(e)
+	b.actions(e, false)
 	b.queues(r, e)
 	b.late(e)
 	b.attempts(e)
@@ -34,6 +34,7 @@ func (b *builder) endpointBrief(r *report.Report, e *report.Endpoint) {
 	b.verdict(r, e)
 	b.allocation(r, e)
 	b.causes(r, e)
+	b.actions(e, true)
 }
 
 // rowName names an endpoint or one of its classes or shapes.
