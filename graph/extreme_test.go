@@ -140,7 +140,7 @@ func letters(n int) string {
 // Of every request of an extreme trace all time is charged, and replaying nothing
 // gives its latency.
 func TestExtremeTraces(t *testing.T) {
-	n := 20_000
+	n := 10_000
 	if testing.Short() {
 		n = 2000
 	}

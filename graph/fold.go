@@ -10,11 +10,11 @@ import (
 )
 
 // A SlotPair is two sibling slots, A hypothetically before B; a slot paired
-// with itself speaks of its repeats. Hosts is the pair of clocks that was
-// crossed to compare them; zero if none was.
+// with itself speaks of its repeats. Clocks is the pair of clocks that was
+// crossed to compare them, and when: they drift. It is zero if none was.
 type SlotPair struct {
-	A, B  SlotID
-	Hosts HostPair
+	A, B   SlotID
+	Clocks ClockKey
 }
 
 // Waited counts what tells whether a slot is waited for.
@@ -25,7 +25,7 @@ type Waited struct {
 
 	// Overhang is how far calls outlived their parents, by the clocks crossed.
 	// Only what can refute is counted: above 1 ms or 5 % of the call.
-	Overhang map[HostPair]*Sketch
+	Overhang map[ClockKey]*Sketch
 
 	// Inside is the calls of N that ended before their parent did; Followed is
 	// those of them after whose end the parent did its next thing at once; Chance
@@ -42,7 +42,7 @@ type Waited struct {
 }
 
 func newWaited() *Waited {
-	return &Waited{Overhang: map[HostPair]*Sketch{}, Tail: &Sketch{}, Rest: &Sketch{}}
+	return &Waited{Overhang: map[ClockKey]*Sketch{}, Tail: &Sketch{}, Rest: &Sketch{}}
 }
 
 // A Fold is what requests together tell. Its codes refer to a Dict. Folds merge
@@ -227,7 +227,7 @@ func (f *Folder) repeats(r *Record, g slotGroup) {
 		n++
 	}
 	if n > 1 {
-		f.count(SlotPair{g.slot, g.slot, HostPair{}}, least)
+		f.count(SlotPair{A: g.slot, B: g.slot}, least)
 	}
 }
 
@@ -237,7 +237,7 @@ func (f *Folder) repeats(r *Record, g slotGroup) {
 // do not: a loop is no counter-example.
 func (f *Folder) order(r *Record, a, b slotGroup) {
 	least, found := int64(math.MaxInt64), false
-	var hosts HostPair
+	var clocks ClockKey
 	single := len(a.calls) == 1 && len(b.calls) == 1
 	at := 0
 	latest := int32(-1) // of a's calls begun before the present one of b, the last to end
@@ -261,15 +261,20 @@ func (f *Folder) order(r *Record, a, b slotGroup) {
 		gap := touching(int64(cb.Outer().Start-ca.Outer().End), ca, cb, ha == hb)
 		if gap < least {
 			least, found = gap, true
-			hosts = HostPair{}
-			if ha != hb {
-				hosts = HostPair{ha, hb}
-			}
+			clocks = f.crossed(r, ha, hb)
 		}
 	}
 	if found {
-		f.count(SlotPair{a.slot, b.slot, hosts}, least)
+		f.count(SlotPair{a.slot, b.slot, clocks}, least)
 	}
+}
+
+// crossed is the pair of clocks that is crossed from host a to host b.
+func (f *Folder) crossed(r *Record, a, b trace.StringID) ClockKey {
+	if a == b {
+		return ClockKey{}
+	}
+	return ClockKey{HostPair{a, b}, windowOf(r.Start())}
 }
 
 func (f *Folder) count(p SlotPair, gap int64) {
@@ -374,14 +379,11 @@ func (f *Folder) waitedBy(r *Record, parent int, left []bool) {
 		if over < 1_000_000 && over*20 < o.Duration() {
 			continue
 		}
-		var hosts HostPair
-		if a, b := f.host(ph.Proc), f.host(o.Proc); a != b {
-			hosts = HostPair{a, b}
-		}
-		s := w.Overhang[hosts]
+		clocks := f.crossed(r, f.host(ph.Proc), f.host(o.Proc))
+		s := w.Overhang[clocks]
 		if s == nil {
 			s = &Sketch{}
-			w.Overhang[hosts] = s
+			w.Overhang[clocks] = s
 		}
 		s.Add(over)
 	}
@@ -500,7 +502,7 @@ func (f *Fold) Merge(o *Fold, m *Remap) {
 		into.merge(b)
 	}
 	for p, s := range o.Orders {
-		q := SlotPair{m.Slots[p.A], m.Slots[p.B], m.hosts(p.Hosts)}
+		q := SlotPair{m.Slots[p.A], m.Slots[p.B], m.clocks(p.Clocks)}
 		into := f.Orders[q]
 		if into == nil {
 			into = &Sketch{}
@@ -523,7 +525,7 @@ func (f *Fold) Merge(o *Fold, m *Remap) {
 		into.Tail.Merge(w.Tail)
 		into.Rest.Merge(w.Rest)
 		for p, s := range w.Overhang {
-			h := m.hosts(p)
+			h := m.clocks(p)
 			if into.Overhang[h] == nil {
 				into.Overhang[h] = &Sketch{}
 			}
@@ -551,12 +553,12 @@ func (f *Fold) addProducer(l trace.Link, end trace.Time) {
 	}
 }
 
-// hosts translates a pair of hosts; the pair that was not crossed stays zero.
-func (m *Remap) hosts(p HostPair) HostPair {
-	if p == (HostPair{}) {
+// clocks translates a pair of clocks; the pair that was not crossed stays zero.
+func (m *Remap) clocks(p ClockKey) ClockKey {
+	if p == (ClockKey{}) {
 		return p
 	}
-	return HostPair{m.Strings[p.A], m.Strings[p.B]}
+	return ClockKey{HostPair{m.Strings[p.A], m.Strings[p.B]}, p.Window}
 }
 
 // Use marks the strings that the fold refers to.
@@ -565,7 +567,7 @@ func (f *Fold) Use(used []bool) {
 		used[p.A], used[p.B] = true, true
 	}
 	for p := range f.Orders {
-		used[p.Hosts.A], used[p.Hosts.B] = true, true
+		used[p.Clocks.A], used[p.Clocks.B] = true, true
 	}
 	for _, w := range f.Waited {
 		for p := range w.Overhang {
@@ -578,13 +580,11 @@ func (f *Fold) Use(used []bool) {
 // are canonical.
 func (f *Fold) AppendBinary(to []byte) []byte {
 	to = binary.AppendUvarint(to, uint64(len(f.Clocks)))
-	for _, p := range sortedKeys(f.Clocks, func(a, b ClockKey) int {
-		return cmp.Or(cmp.Compare(a.Window, b.Window), compareHosts(a.HostPair, b.HostPair))
-	}) {
+	for _, p := range sortedKeys(f.Clocks, compareClocks) {
 		b := f.Clocks[p]
-		to = appendHosts(to, p.HostPair)
-		to = binary.AppendVarint(to, p.Window)
+		to = appendClocks(to, p)
 		to = binary.AppendUvarint(to, uint64(b.N))
+		to = binary.AppendVarint(to, b.Least)
 		for _, list := range [2][]int64{b.Lo, b.Hi} {
 			to = binary.AppendUvarint(to, uint64(len(list)))
 			for _, v := range list {
@@ -596,7 +596,7 @@ func (f *Fold) AppendBinary(to []byte) []byte {
 	for _, p := range sortedKeys(f.Orders, comparePairs) {
 		to = binary.AppendUvarint(to, uint64(p.A))
 		to = binary.AppendUvarint(to, uint64(p.B))
-		to = appendHosts(to, p.Hosts)
+		to = appendClocks(to, p.Clocks)
 		to = f.Orders[p].AppendBinary(to)
 	}
 	to = binary.AppendUvarint(to, uint64(len(f.Waited)))
@@ -608,8 +608,8 @@ func (f *Fold) AppendBinary(to []byte) []byte {
 		}
 		to = w.Rest.AppendBinary(w.Tail.AppendBinary(to))
 		to = binary.AppendUvarint(to, uint64(len(w.Overhang)))
-		for _, p := range sortedKeys(w.Overhang, compareHosts) {
-			to = appendHosts(to, p)
+		for _, p := range sortedKeys(w.Overhang, compareClocks) {
+			to = appendClocks(to, p)
 			to = w.Overhang[p].AppendBinary(to)
 		}
 	}
@@ -624,14 +624,18 @@ func (f *Fold) AppendBinary(to []byte) []byte {
 	return to
 }
 
-func appendHosts(to []byte, p HostPair) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint(to, uint64(p.A)), uint64(p.B))
+func appendClocks(to []byte, p ClockKey) []byte {
+	return binary.AppendVarint(binary.AppendUvarint(binary.AppendUvarint(to, uint64(p.A)), uint64(p.B)), p.Window)
 }
 
 func compareHosts(a, b HostPair) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) }
 
+func compareClocks(a, b ClockKey) int {
+	return cmp.Or(cmp.Compare(a.Window, b.Window), compareHosts(a.HostPair, b.HostPair))
+}
+
 func comparePairs(a, b SlotPair) int {
-	return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B), compareHosts(a.Hosts, b.Hosts))
+	return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B), compareClocks(a.Clocks, b.Clocks))
 }
 
 func sortedKeys[K comparable, V any](m map[K]V, order func(a, b K) int) []K {
@@ -646,8 +650,8 @@ func sortedKeys[K comparable, V any](m map[K]V, order func(a, b K) int) []K {
 // DecodeFold reads what AppendBinary wrote.
 func DecodeFold(d *Decoder, dict *Dict) *Fold {
 	f := NewFold()
-	hosts := func() HostPair {
-		return HostPair{trace.StringID(d.Code(dict.Strings())), trace.StringID(d.Code(dict.Strings()))}
+	clocks := func() ClockKey {
+		return ClockKey{HostPair{trace.StringID(d.Code(dict.Strings())), trace.StringID(d.Code(dict.Strings()))}, d.Int()}
 	}
 	slot := func() SlotID { return SlotID(d.Code(dict.Slots())) }
 	sketch := func() *Sketch {
@@ -655,8 +659,8 @@ func DecodeFold(d *Decoder, dict *Dict) *Fold {
 		return &s
 	}
 	for range d.Length(4) {
-		p := ClockKey{hosts(), d.Int()}
-		b := &Bounds{N: int64(d.Uint())}
+		p := clocks()
+		b := &Bounds{N: int64(d.Uint()), Least: d.Int()}
 		for _, list := range [2]*[]int64{&b.Lo, &b.Hi} {
 			n := d.Length(1)
 			if n > keptBounds || n == 0 {
@@ -669,8 +673,8 @@ func DecodeFold(d *Decoder, dict *Dict) *Fold {
 		}
 		f.Clocks[p] = b
 	}
-	for range d.Length(5) {
-		p := SlotPair{slot(), slot(), hosts()}
+	for range d.Length(6) {
+		p := SlotPair{slot(), slot(), clocks()}
 		f.Orders[p] = sketch()
 	}
 	for range d.Length(9) {
@@ -680,8 +684,8 @@ func DecodeFold(d *Decoder, dict *Dict) *Fold {
 			*v = int64(d.Uint())
 		}
 		w.Tail, w.Rest = sketch(), sketch()
-		for range d.Length(3) {
-			p := hosts()
+		for range d.Length(4) {
+			p := clocks()
 			w.Overhang[p] = sketch()
 		}
 		f.Waited[s] = w

@@ -19,7 +19,7 @@ const Magic = "tailscope snapshot\n"
 
 // version is that of the snapshot's encoding. Files of another version are
 // refused: what they mean may have changed.
-const version = 2
+const version = 3
 
 // What is missing of a record, in bits.
 const (
