@@ -28,6 +28,7 @@ func (a *analyzer) causes(e *report.Endpoint, v *view) {
 		e.Unexplained = &report.Unexplained{Ms: msOf(r.Unexplained), CIMs: report.Interval{}}
 	}
 	a.mix(e, r)
+	a.actions(e, v, r)
 }
 
 func hypothesis(rank int, f *hypotheses.Finding) report.Hypothesis {

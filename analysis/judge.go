@@ -7,6 +7,13 @@ import (
 	"github.com/tailscope/tailscope/trace"
 )
 
+// Judge says how entry spans count under the options, for those who fold spans
+// themselves. It is not safe for concurrent use.
+func (o *Options) Judge() graph.Judge { return o.judge() }
+
+// Name has the operations of a store named by the configuration.
+func (o *Options) Name(s *trace.Store) { o.names(s) }
+
 // judge says how entry spans count under the options.
 func (o *Options) judge() graph.Judge {
 	var c config.Config

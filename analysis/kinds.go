@@ -135,7 +135,7 @@ func (a *analyzer) kindRows(v *view) ([]report.Endpoint, error) {
 				s.All = slices.DeleteFunc(slices.Clone(s.All), func(q *summary.Request) bool { return !k.of(q) })
 			}
 		}
-		views = append(views, &view{c})
+		views = append(views, &view{Comparison: c})
 	}
 	if a.reading.Comparison() {
 		changed := v.P <= a.opt.Alpha

@@ -28,6 +28,10 @@ type Options struct {
 	Progress func(done, total int64) // of bytes; may be nil
 	Version  string
 
+	// Memory bounds what an analysis takes, in bytes: spans beyond their share of
+	// it are kept on disk. Zero: no bound.
+	Memory int64
+
 	Endpoint, Service *regexp.Regexp // only these; nil: all
 	Inner             bool           // inner endpoints too
 	Since, Until      time.Time      // of the entry span's start; zero: open
@@ -81,7 +85,7 @@ func (o *Options) reading() summary.Options {
 	if o.Config != nil {
 		own = o.Config.Metrics
 	}
-	return summary.Options{Inner: o.Inner, Names: metric.NewNames(own)}
+	return summary.Options{Inner: o.Inner, Names: metric.NewNames(own), Shared: o.Split != "" && o.Split != splitTime}
 }
 
 // names has the operations of a store named by the configuration.

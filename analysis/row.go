@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/hypotheses"
@@ -22,11 +23,15 @@ func (a *analyzer) row(v *view) report.Endpoint {
 	a.verdict(&e, v)
 	a.guards(&e, v)
 	nodes := a.structure(&e, v)
+	rules := a.rules(v, "")
+	a.meaning(&e, &rules)
 	a.allocate(&e, v, nodes)
 	a.before(&e, v)
 	a.queues(&e, v)
-	a.late(&e, v)
-	a.attempts(&e, v)
+	counted := a.counted(v)
+	a.late(&e, v, counted)
+	a.attempts(&e, v, counted)
+	a.calls(&e, v, counted)
 	a.fanOut(&e, v, nodes)
 	a.causes(&e, v)
 	a.exemplars(&e, v)
@@ -81,19 +86,30 @@ func (a *analyzer) population(e *report.Endpoint, v *view) {
 		}
 		return r, arr
 	}
+	objective := a.objective(v, e.Class)
 	e.Requests.Current, e.Arrivals.Current = count(v.side())
-	e.Goodput.Current = a.goodput(v.side())
+	e.Goodput.Current = a.goodput(v.side(), objective)
 	if b := v.Sides[summary.Baseline]; b != nil {
 		r, arr := count(b)
 		e.Requests.Baseline, e.Arrivals.Baseline = &r, &arr
-		e.Goodput.Baseline = a.goodput(b)
+		e.Goodput.Baseline = a.goodput(b, objective)
 	}
+}
+
+// objective is the latency that a good answer keeps: the user's word for this
+// run, else the rules'; zero without either.
+func (a *analyzer) objective(v *view, class string) time.Duration {
+	if a.o.Objective != 0 {
+		return a.o.Objective
+	}
+	r := a.rules(v, class)
+	return time.Duration(r.Objective.Within())
 }
 
 // goodput is the share of offered requests that were completed within the
 // objective; null without one.
-func (a *analyzer) goodput(s *hypotheses.Side) report.Num {
-	if a.o.Objective == 0 {
+func (a *analyzer) goodput(s *hypotheses.Side, objective time.Duration) report.Num {
+	if objective == 0 {
 		return report.Null
 	}
 	var good, offered float64
@@ -102,11 +118,11 @@ func (a *analyzer) goodput(s *hypotheses.Side) report.Num {
 			continue
 		}
 		offered += weight(q.Weight)
-		if q.Outcome == population.Completed && q.Duration() <= int64(a.o.Objective) {
+		if q.Outcome == population.Completed && q.Duration() <= int64(objective) {
 			good += weight(q.Weight)
 		}
 	}
-	return report.Some(good / offered)
+	return report.Some(population.Goodput(good, offered))
 }
 
 // confidence is the level of two-sided intervals.
@@ -202,7 +218,7 @@ func (a *analyzer) verdict(e *report.Endpoint, v *view) {
 		return
 	}
 	e.Verdict = report.Verdict(v.Verdict.Outcome)
-	b := &report.Basis{Test: report.ExceedanceTest, Quantile: report.Float(a.o.Quantile), ThresholdMs: report.Null, PValue: report.Some(v.P),
+	b := &report.Basis{Test: report.ExceedanceTest, Quantile: report.Float(a.o.Quantile), ThresholdMs: report.Null, BaselineShare: report.Null, CurrentShare: report.Null, PValue: report.Some(v.P),
 		ExcludedMs: msOf(v.Verdict.Excluded), ExcludedQuantile: report.Null, Method: string(v.Test.Method)}
 	if v.Test.Method == stats.Runs {
 		b.Test = report.IntervalTest
@@ -215,6 +231,7 @@ func (a *analyzer) verdict(e *report.Endpoint, v *view) {
 		b.Quantile, b.ThresholdMs = report.Float(1-m.Share), msOf(m.Threshold)
 		b.Baseline = [2]report.Float{report.Float(m.Base.Above), report.Float(m.Base.Of)}
 		b.Current = [2]report.Float{report.Float(m.Cur.Above), report.Float(m.Cur.Of)}
+		b.BaselineShare, b.CurrentShare = report.Some(m.BaseShare), report.Some(m.CurShare)
 	}
 	e.Basis = b
 }

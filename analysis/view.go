@@ -11,6 +11,8 @@ import (
 // A view is one endpoint as it becomes a row.
 type view struct {
 	*hypotheses.Comparison
+
+	meanStop float64 // how long calls go on after a departure, in ns
 }
 
 func (a *analyzer) view(e *summary.Endpoint) (*view, error) {
@@ -18,7 +20,7 @@ func (a *analyzer) view(e *summary.Endpoint) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &view{c}, nil
+	return &view{Comparison: c}, nil
 }
 
 // counts reports whether a request is in the percentiles under the options.

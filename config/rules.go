@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -20,6 +21,17 @@ func (c *Config) Rules(service, operation, class string) Rules {
 		return e.Rules.with(own)
 	}
 	return Rules{}
+}
+
+// ClassesOf is the classes for which the rules of an endpoint state something of
+// their own, in order.
+func (c *Config) ClassesOf(service, operation string) []string {
+	for i := range c.Endpoints {
+		if e := &c.Endpoints[i]; fits(e.Service, service) && fits(e.Operation, operation) {
+			return slices.Sorted(maps.Keys(e.Classes))
+		}
+	}
+	return nil
 }
 
 // fits is Match, except that an empty pattern fits all.
@@ -97,7 +109,7 @@ func (r *Rules) Branch(service, operation string) Meaning {
 // there is none. A declared mandatory branch is under no-degrade.
 func (r *Rules) Contract(rule, service, operation string) (c Contract, ok bool) {
 	for _, c := range r.Contracts {
-		if c.Rule == rule && hop(c.Hop, service, operation) {
+		if c.Rule == rule && Hop(c.Hop, service, operation) {
 			return c, true
 		}
 	}
@@ -108,11 +120,12 @@ func (r *Rules) Contract(rule, service, operation string) (c Contract, ok bool) 
 }
 
 func anyHop(patterns []string, service, operation string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { return hop(p, service, operation) })
+	return slices.ContainsFunc(patterns, func(p string) bool { return Hop(p, service, operation) })
 }
 
-// hop reports whether a pattern fits a callee.
-func hop(pattern, service, operation string) bool {
+// Hop reports whether a pattern fits a callee: its "service" or its "service
+// operation".
+func Hop(pattern, service, operation string) bool {
 	return Match(pattern, service) || Match(pattern, service+" "+operation)
 }
 

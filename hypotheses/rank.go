@@ -22,6 +22,8 @@ type Ranking struct {
 	Inexact float64
 
 	Attributes []*Attribute
+
+	asking *Asking
 }
 
 const (
@@ -41,6 +43,7 @@ func Rank(c *Comparison) *Ranking {
 		return r
 	}
 	a := NewAsking(c)
+	r.asking = a
 	a.attributes = c.Attributes()
 	r.Attributes, r.Inexact = a.attributes, a.clipped
 	change := c.Pair.Delta(c.Options.Quantile, 0.95).Change
@@ -82,6 +85,7 @@ func Rank(c *Comparison) *Ranking {
 			continue
 		}
 		for _, f := range cause.find(a) {
+			a.follow(&f)
 			replayed := a.put(&f)
 			f.Explains, f.Lo, f.Hi = a.effect(replayed, a.weights, a.weights)
 			if sign < 0 {

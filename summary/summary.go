@@ -56,61 +56,80 @@ func (s *Summary) AddSpans(store *trace.Store, judge graph.Judge) {
 // AddTraces is AddSpans for those traces of the store that keep holds for, given
 // their spans.
 func (s *Summary) AddTraces(store *trace.Store, judge graph.Judge, keep func([]trace.SpanRef) bool) {
-	b := graph.NewBuilder(s.Dict, store, judge)
-	folder := &graph.Folder{Fold: s.Graph, Dict: s.Dict}
-	var tree graph.Tree
-	c := &s.Counts
+	a := s.Adder(store, judge)
 	graph.Group(store, func(id trace.TraceID, refs []trace.SpanRef) {
-		if !keep(refs) {
-			return
+		if keep(refs) {
+			a.Add(id, refs)
 		}
-		tree.Build(store, id, refs)
-		if len(tree.Spans) > 0 {
-			c.Traces++
-		}
-		c.Spans += int64(len(tree.Spans))
-		c.Duplicates += int64(tree.Duplicates)
-		c.Rejected += int64(tree.Rejected)
-		if tree.Incomplete() {
-			c.IncompleteTraces++
-		}
-		for _, r := range tree.Spans {
-			v := store.Interval(r)
-			if c.From == trace.NoTime || v.Start < c.From {
-				c.From = v.Start
-			}
-			if c.To == trace.NoTime || v.End > c.To {
-				c.To = v.End
-			}
-			c.Links += int64(len(store.Links(r)))
-		}
-		if tree.Duplicates > 0 {
-			c.Defects.AddN(trace.Duplicate, int64(tree.Duplicates), "trace "+store.TraceIDText(id))
-		}
-		for _, d := range tree.Defects {
-			where := "trace " + store.TraceIDText(id)
-			if d.Node != graph.NoNode {
-				where += ", span " + store.SpanIDText(store.ID(tree.Spans[d.Node]))
-			}
-			if d.Kind == trace.Orphan {
-				c.Orphans++
-			}
-			c.Defects.Add(d.Kind, where)
-		}
-		folder.Producers(&tree)
-		b.Records(&tree, func(r *graph.Record, spans []graph.Refs) {
-			s.Records = append(s.Records, r)
-			folder.Add(r)
-			s.Queues.Add(r)
-			for i := range r.Calls {
-				if r.Calls[i].Impossible() {
-					c.Defects.Add(trace.ChildLongerThanParent, "trace "+store.TraceIDText(id)+", span "+store.SpanIDText(store.ID(tree.Spans[spans[i].Work])))
-				}
-			}
-		})
 	})
-	c.Defects.Merge(b.Defects)
+	a.Close()
 }
+
+// An Adder adds traces of one store to a Summary, one by one.
+type Adder struct {
+	s       *Summary
+	store   *trace.Store
+	builder *graph.Builder
+	folder  *graph.Folder
+	tree    graph.Tree
+}
+
+// Adder returns an Adder of traces of the store. Close ends its use.
+func (s *Summary) Adder(store *trace.Store, judge graph.Judge) *Adder {
+	return &Adder{s: s, store: store, builder: graph.NewBuilder(s.Dict, store, judge), folder: &graph.Folder{Fold: s.Graph, Dict: s.Dict}}
+}
+
+// Add adds the requests of a trace, given all its spans.
+func (a *Adder) Add(id trace.TraceID, refs []trace.SpanRef) {
+	s, store, tree, c := a.s, a.store, &a.tree, &a.s.Counts
+	tree.Build(store, id, refs)
+	if len(tree.Spans) > 0 {
+		c.Traces++
+	}
+	c.Spans += int64(len(tree.Spans))
+	c.Duplicates += int64(tree.Duplicates)
+	c.Rejected += int64(tree.Rejected)
+	if tree.Incomplete() {
+		c.IncompleteTraces++
+	}
+	for _, r := range tree.Spans {
+		v := store.Interval(r)
+		if c.From == trace.NoTime || v.Start < c.From {
+			c.From = v.Start
+		}
+		if c.To == trace.NoTime || v.End > c.To {
+			c.To = v.End
+		}
+		c.Links += int64(len(store.Links(r)))
+	}
+	if tree.Duplicates > 0 {
+		c.Defects.AddN(trace.Duplicate, int64(tree.Duplicates), "trace "+store.TraceIDText(id))
+	}
+	for _, d := range tree.Defects {
+		where := "trace " + store.TraceIDText(id)
+		if d.Node != graph.NoNode {
+			where += ", span " + store.SpanIDText(store.ID(tree.Spans[d.Node]))
+		}
+		if d.Kind == trace.Orphan {
+			c.Orphans++
+		}
+		c.Defects.Add(d.Kind, where)
+	}
+	a.folder.Producers(tree)
+	a.builder.Records(tree, func(r *graph.Record, spans []graph.Refs) {
+		s.Records = append(s.Records, r)
+		a.folder.Add(r)
+		s.Queues.Add(r)
+		for i := range r.Calls {
+			if r.Calls[i].Impossible() {
+				c.Defects.Add(trace.ChildLongerThanParent, "trace "+store.TraceIDText(id)+", span "+store.SpanIDText(store.ID(tree.Spans[spans[i].Work])))
+			}
+		}
+	})
+}
+
+// Close counts what was found wrong while adding.
+func (a *Adder) Close() { a.s.Counts.Defects.Merge(a.builder.Defects) }
 
 // Merge adds o to s. The records of o move to s: o is not to be used again.
 func (s *Summary) Merge(o *Summary) {

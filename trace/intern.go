@@ -17,6 +17,7 @@ type interner struct {
 	places []uint32 // by number: where the entry is, in units of 8 bytes, as if all blocks had blockSize
 	slots  []uint64 // the upper half of the hash, and the entry's place + 1; zero is free
 	next   uint32   // the place of the next entry
+	size   int64    // bytes of all texts
 	seed   maphash.Seed
 }
 
@@ -90,6 +91,7 @@ func (t *interner) intern(text []byte) StringID {
 	copy(e[8:], text)
 	t.slots[slot] = hash&^(1<<32-1) | uint64(t.next+1)
 	t.places = append(t.places, t.next)
+	t.size += int64(len(text))
 	if size < blockSize {
 		t.next += uint32(size+7) / 8
 	} else {

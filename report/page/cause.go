@@ -11,7 +11,11 @@ func (b *builder) explains(h *report.Hypothesis, v *report.Quantile) string {
 	if !h.ExplainsMs.Known() {
 		return "how much it explains is not computable"
 	}
-	t := "explains " + estimate(h.ExplainsMs, h.CIMs, true)
+	ci := h.CIMs
+	if !ci.Lo.Known() && !ci.Hi.Known() {
+		ci = report.Interval{} // nothing was resampled for it
+	}
+	t := "explains " + estimate(h.ExplainsMs, ci, true)
 	if d, ok := v.DeltaMs.Get(); ok {
 		t += " of " + proseScale(v.DeltaMs).plus(d) + " " + proseScale(v.DeltaMs).unit
 	}
@@ -134,27 +138,40 @@ func (b *builder) check(c *report.Check) {
 	}
 }
 
-// actions says what could be done, and what the evidence says of it.
-func (b *builder) actions(e *report.Endpoint) {
+// actions says what could be done, and what the evidence says of it. Brief leaves
+// out what the evidence does not speak for.
+func (b *builder) actions(e *report.Endpoint, brief bool) {
 	if len(e.Actions) == 0 {
 		return
 	}
 	b.heading(3, plain("What could be done"))
-	t := Table{Columns: []Column{{Head: "verdict"}, {Head: "action", Wrap: true}, {Head: "because", Wrap: true}, {Head: "costs, paid by", Wrap: true}}}
 	tones := map[report.ActionVerdict]Tone{report.Supported: Good, report.Unsupported: Dim, report.MovesTheQueue: Warn, report.ViolatesContract: Bad}
-	for _, a := range e.Actions[:min(len(e.Actions), tableRows)] {
-		what := b.prose(a.Action)
+	left := 0
+	for i := range e.Actions {
+		a := &e.Actions[i]
+		if brief && (a.Verdict == report.Unsupported || a.Verdict == report.NotEnoughEvidence) {
+			left++
+			continue
+		}
+		head := Text{{S: string(a.Verdict), Tone: tones[a.Verdict]}, plain(": "), strong(b.prose(a.Action))}
 		if a.Target != "" {
-			what += " (" + b.name(a.Target) + ")"
+			head = append(head, plain(" · "+b.name(a.Target)))
 		}
 		if a.ForRank > 0 {
-			what += fmt.Sprintf(", for cause %d", a.ForRank)
+			head = append(head, dim(fmt.Sprintf(" · for cause %d", a.ForRank)))
 		}
-		costs := list(b.prose(a.Costs), b.prose(a.PaidBy))
-		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: Text{{S: string(a.Verdict), Tone: tones[a.Verdict]}}}, cell(what), cell(b.prose(a.Reason)), cell(costs)}})
+		b.add(Para{Text: head})
+		line := sentence(b.prose(a.Reason))
+		if a.Verdict != report.Unsupported && a.Costs != "" {
+			line += " It costs " + b.prose(a.Costs)
+			if a.PaidBy != "" {
+				line += "; paid by " + b.prose(a.PaidBy)
+			}
+			line += "."
+		}
+		b.add(Para{Text: Text{plainf("%s", line)}, Indent: 1, Tight: true})
 	}
-	if n := len(e.Actions) - tableRows; n > 0 {
-		t.Rows = append(t.Rows, more(n, "action", len(t.Columns)))
+	if left > 0 {
+		b.para(dim(fmt.Sprintf("… %d more were weighed that the evidence does not speak for.", left)))
 	}
-	b.add(t)
 }

@@ -1,0 +1,344 @@
+package live
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/metric"
+	"github.com/tailscope/tailscope/summary"
+	"github.com/tailscope/tailscope/trace"
+)
+
+// maxOpen is how many windows are open at once; one more closes the oldest.
+const maxOpen = 8
+
+// A window is what ended in one stretch of time.
+type window struct {
+	index   int64
+	parts   map[string]*summary.Summary // by version; "" where versions do not matter
+	touched time.Time
+	bytes   int64 // of its records, about
+}
+
+// A completed window is encoded: it changes no more, and takes a tenth of the
+// memory.
+type completed struct {
+	index int64
+	parts []part
+	open  bool // it was cut off by the end of the engine
+}
+
+type part struct {
+	version  string
+	first    trace.Time // start of the first span
+	requests int
+	snapshot []byte
+	name     string // of its file, or a name for it
+}
+
+// index is the window of an instant.
+func (e *Engine) index(at int64) int64 {
+	if e.o.Window == 0 {
+		return 0
+	}
+	w := int64(e.o.Window)
+	i := at / w
+	if at%w < 0 {
+		i--
+	}
+	return i
+}
+
+func (e *Engine) begins(index int64) time.Time {
+	return time.Unix(0, index*int64(e.o.Window)).UTC()
+}
+
+// window is the open window of an instant; nil if it is closed. What ends in the
+// future counts as ending now: some clock is wrong.
+func (e *Engine) window(at trace.Time, now time.Time) (w *window, future bool) {
+	i := e.index(int64(at))
+	if present := e.index(now.UnixNano()); i > present+1 && e.o.Window > 0 {
+		i, future = present, true
+	}
+	if e.anyClosed && i <= e.last {
+		return nil, future
+	}
+	w = e.windows[i]
+	if w == nil {
+		w = &window{index: i, parts: map[string]*summary.Summary{}}
+		e.windows[i] = w
+	}
+	w.touched = now
+	return w, future
+}
+
+func (w *window) part(version string) *summary.Summary {
+	s := w.parts[version]
+	if s == nil {
+		s = summary.New()
+		w.parts[version] = s
+	}
+	return s
+}
+
+// A folder adds the traces of one store to the windows that they ended in.
+type folder struct {
+	e     *Engine
+	store *trace.Store
+	now   time.Time
+	judge graph.Judge
+	to    map[*summary.Summary]*summary.Adder
+	late  []lateTrace
+}
+
+type lateTrace struct {
+	id   trace.TraceID
+	refs []trace.SpanRef
+}
+
+// folder adds traces that were kept with probability 1 − gate, and stand for as
+// many more.
+func (e *Engine) folder(store *trace.Store, gate key, now time.Time) *folder {
+	judge := e.o.Analysis.Judge()
+	if gate > 0 {
+		inner, scale := judge, 1/(1-float64(gate)/(1<<64))
+		judge = func(s *trace.Store, r trace.SpanRef, calls bool) graph.Judgement {
+			j := inner(s, r, calls)
+			j.Weight = int64(math.Round(float64(j.Weight) * scale))
+			return j
+		}
+	}
+	return &folder{e: e, store: store, now: now, judge: judge, to: map[*summary.Summary]*summary.Adder{}}
+}
+
+func (f *folder) add(id trace.TraceID, refs []trace.SpanRef) {
+	e, s := f.e, f.store
+	end, highest := trace.NoTime, trace.NoTime
+	outOfOrder := int64(0)
+	for _, r := range refs {
+		v := s.Interval(r)
+		end = max(end, v.End)
+		if v.Start < highest {
+			outOfOrder++
+		}
+		highest = max(highest, v.Start)
+	}
+	w, future := e.window(end, f.now)
+	if w == nil {
+		e.total.Late += int64(len(refs))
+		return
+	}
+	e.total.Analysed += int64(len(refs))
+	e.total.OutOfOrder += outOfOrder
+	if future {
+		e.total.Future += int64(len(refs))
+	}
+	version := ""
+	if e.o.Compare == ByVersion {
+		version = e.version(s, refs)
+	}
+	sum := w.part(version)
+	a := f.to[sum]
+	if a == nil {
+		a = sum.Adder(s, f.judge)
+		f.to[sum] = a
+	}
+	dup := sum.Counts.Duplicates
+	rejected := sum.Counts.Rejected
+	records := len(sum.Records)
+	a.Add(id, refs)
+	e.total.Duplicates += sum.Counts.Duplicates - dup
+	e.total.Rejected += sum.Counts.Rejected - rejected
+	for _, r := range sum.Records[records:] {
+		w.bytes += recordBytes(r)
+	}
+}
+
+// recordBytes is about what a record takes: the record, its calls, and the event
+// lists and counts of the folds, which grow with the calls.
+func recordBytes(r *graph.Record) int64 {
+	return 320 + int64(len(r.Calls))*(112+64) + int64(len(r.Attrs))*8 + int64(len(r.Waits))*40
+}
+
+func (f *folder) close() {
+	for _, a := range f.to {
+		a.Close()
+	}
+}
+
+// version is the version of a trace: that of the service that counts, else of
+// the one where the trace begins.
+func (e *Engine) version(s *trace.Store, refs []trace.SpanRef) string {
+	first, version := trace.NoTime, ""
+	rooted := false
+	for _, r := range refs {
+		res := s.Resource(s.ResourceOf(r))
+		at := s.Interval(r).Start
+		if e.o.VersionOf != "" && s.String(res.Service) != e.o.VersionOf {
+			continue
+		}
+		root := s.ParentID(r) == trace.NoSpanID
+		if first == trace.NoTime || root && !rooted || root == rooted && at < first {
+			first, version, rooted = at, s.String(res.Version), root
+		}
+	}
+	return version
+}
+
+// points adds metric points to the windows of their times. A version does not
+// show in the metrics of other services, so every version gets all.
+func (e *Engine) points(p *metric.Store, now time.Time) {
+	from, to, ok := p.Times()
+	if !ok {
+		return
+	}
+	defects := p.Defects
+	total, placed := int64(p.Points()), int64(0)
+	for i := e.index(int64(from)); ; {
+		begin, end := trace.Time(math.MinInt64), trace.Time(math.MaxInt64)
+		if e.o.Window > 0 {
+			begin, end = trace.Time(i*int64(e.o.Window)), trace.Time((i+1)*int64(e.o.Window))
+		}
+		f := p.FoldBetween(begin, end)
+		if _, received := f.Points(); received > 0 {
+			if w, _ := e.window(max(begin, from), now); w != nil {
+				placed += received
+				w.part(metricsPart).Metrics.Merge(f)
+				w.part(metricsPart).Counts.Defects.Merge(defects)
+				defects = trace.Tally{}
+			}
+		}
+		next, _, ok := p.FoldBetween(end, math.MaxInt64).Span()
+		if !ok || next > to || e.o.Window == 0 {
+			break
+		}
+		i = e.index(int64(next))
+	}
+	e.total.LatePoints += total - placed
+}
+
+// metricsPart is the part of a window that holds its metrics until it closes. No
+// version is named so.
+const metricsPart = "\x00metrics"
+
+// closeWindows completes the windows that are over, the oldest first; all of them
+// if the engine closes.
+func (e *Engine) closeWindows(now time.Time, all bool) {
+	for _, i := range slices.Sorted(maps.Keys(e.windows)) {
+		w := e.windows[i]
+		over := false
+		if e.o.Window > 0 {
+			// A trace that ended just before the window did is folded after two
+			// generations, and its last spans may have come late.
+			over = now.Sub(e.begins(i+1)) >= 4*e.o.Quiet && now.Sub(w.touched) >= 2*e.o.Quiet
+		}
+		if !over && !all && len(e.windows) <= maxOpen {
+			break
+		}
+		e.complete(w, now, !over && e.o.Window > 0 && all)
+	}
+}
+
+// complete closes a window.
+func (e *Engine) complete(w *window, now time.Time, cut bool) {
+	delete(e.windows, w.index)
+	e.last, e.anyClosed = w.index, true
+	metrics := w.parts[metricsPart]
+	delete(w.parts, metricsPart)
+	if len(w.parts) == 0 {
+		w.part("")
+	}
+	c := &completed{index: w.index, open: cut}
+	for _, v := range slices.Sorted(maps.Keys(w.parts)) {
+		s := w.parts[v]
+		if metrics != nil {
+			s.Metrics.Merge(metrics.Metrics)
+			s.Counts.Defects.Merge(metrics.Counts.Defects)
+		}
+		p := part{version: v, first: s.Counts.From, requests: len(s.Records)}
+		p.snapshot = summary.Encode([]*summary.Summary{s})
+		p.name = e.fileName(c, v)
+		c.parts = append(c.parts, p)
+	}
+	e.total.Windows++
+	e.total.LastWindow = e.begins(w.index + 1)
+	if e.o.Window == 0 {
+		e.total.LastWindow = now
+	}
+	e.o.warn(e.save(c))
+	e.keep(c)
+	e.report(c, now)
+}
+
+// keep adds a completed window to the history, and forgets what is too old or too
+// much: of MemoryLimit a quarter.
+func (e *Engine) keep(c *completed) {
+	e.completed = append(e.completed, c)
+	slices.SortFunc(e.completed, func(a, b *completed) int { return cmp.Compare(a.index, b.index) })
+	for len(e.completed) > 1 && (len(e.completed) > e.o.History+1 || e.keptBytes() > e.o.Memory/8) {
+		e.completed = slices.Delete(e.completed, 0, 1)
+	}
+}
+
+func (e *Engine) keptBytes() (n int64) {
+	for _, c := range e.completed {
+		for _, p := range c.parts {
+			n += int64(len(p.snapshot))
+		}
+	}
+	return n
+}
+
+func (e *Engine) recordBytes() (n int64) {
+	for _, w := range e.windows {
+		n += w.bytes
+	}
+	return n
+}
+
+// versions are the two sides of a comparison by version: the newest, and of the
+// others the one with the most requests. The newest is the one that was first
+// seen last.
+func versions(all []*completed) (base, cur string, ok bool) {
+	type seen struct {
+		version  string
+		first    trace.Time
+		requests int
+	}
+	by := map[string]*seen{}
+	for _, c := range all {
+		for _, p := range c.parts {
+			if p.requests == 0 {
+				continue
+			}
+			s := by[p.version]
+			if s == nil {
+				s = &seen{version: p.version, first: p.first}
+				by[p.version] = s
+			}
+			s.first = min(s.first, p.first)
+			s.requests += p.requests
+		}
+	}
+	list := slices.Collect(maps.Values(by))
+	if len(list) == 0 {
+		return "", "", false
+	}
+	slices.SortFunc(list, func(a, b *seen) int {
+		return cmp.Or(cmp.Compare(b.first, a.first), strings.Compare(b.version, a.version))
+	})
+	newest := list[0]
+	if len(list) == 1 {
+		return "", newest.version, false
+	}
+	rest := list[1:]
+	slices.SortFunc(rest, func(a, b *seen) int {
+		return cmp.Or(cmp.Compare(b.requests, a.requests), cmp.Compare(b.first, a.first))
+	})
+	return rest[0].version, newest.version, true
+}
