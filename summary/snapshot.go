@@ -19,7 +19,7 @@ const Magic = "tailscope snapshot\n"
 
 // version is that of the snapshot's encoding. Files of another version are
 // refused: what they mean may have changed.
-const version = 2
+const version = 3
 
 // What is missing of a record, in bits.
 const (
@@ -129,7 +129,7 @@ func (s *Summary) append(to []byte) []byte {
 	for _, r := range s.Records {
 		to = appendRecord(to, r)
 	}
-	return to
+	return s.Kept.append(to)
 }
 
 func appendRecord(to []byte, r *graph.Record) []byte {
@@ -250,6 +250,7 @@ func decode(content []byte) (*Summary, error) {
 			s.Records = append(s.Records, r)
 		}
 	}
+	s.Kept = decodeKept(d, s.Dict, s.Records)
 	if d.Err != nil || len(d.Bytes) > 0 {
 		return nil, errors.New("cut short or followed by something else")
 	}
