@@ -436,13 +436,15 @@ func (k *Kept) use(used []bool) {
 
 // weigh gives the records the weights of what they stand for: the weights of a
 // stratum's records sum to the stratum's, and in expectation so do those of any
-// part of it. It returns how many requests there were.
+// part of it. It returns how many requests there were, and for how many of them
+// each record stands, if for more than itself.
 //
 // A record is kept if its ticket is below the bound of its stratum or of its
 // shape; as the tickets are drawn by the same lot, it is kept if it is below the
 // larger of the two that let it in (Cohen, Kaplan and Sen 2009).
-func (s *Summary) weigh() (requests int64) {
+func (s *Summary) weigh() (requests int64, stands map[*graph.Record]float64) {
 	k := s.Kept
+	stands = map[*graph.Record]float64{}
 	k.trim()
 	strata := map[stratum][]*graph.Record{}
 	for _, r := range s.Records {
@@ -490,10 +492,12 @@ func (s *Summary) weigh() (requests int64) {
 			}
 			at += weights[i]
 			until := int64(math.Round(float64(rest) * min(1, at/sum)))
+			own := r.Weight
 			r.Weight, done = max(until-done, 1), until
+			stands[r] = float64(r.Weight) / float64(max(own, 1))
 		}
 	}
-	return requests
+	return requests, stands
 }
 
 // append appends k in its one canonical form, given that its codes are canonical.

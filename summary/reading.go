@@ -2,6 +2,7 @@ package summary
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,6 +25,7 @@ type Set struct {
 	Requests    int64   // whose records there were; more than Records if Kept
 	Kept        int     // of each kind and latency at most; 0: all
 	KeptWidth   float64 // within what factor latencies are one
+	stands      map[*graph.Record]float64
 	Records     []*graph.Record
 	RunOf       []int32 // of each record
 	Calibration *Calibration
@@ -111,6 +113,16 @@ type Options struct {
 	Shared bool
 }
 
+// Stands is for how many requests of the input a record stands: more than one
+// where not all records could be kept. Its weight says for how many requests
+// those stand.
+func (s *Set) Stands(r *graph.Record) float64 {
+	if n, ok := s.stands[r]; ok {
+		return n
+	}
+	return 1
+}
+
 // Comparison reports whether there are two sides.
 func (r *Reading) Comparison() bool { return r.Sets[Baseline] != nil }
 
@@ -136,7 +148,13 @@ func Read(base, cur []*Summary, o Options) *Reading {
 			if s.Kept == nil {
 				set.Requests += int64(len(s.Records))
 			} else { // each run is a sample by itself
-				set.Requests += s.weigh()
+				n, stands := s.weigh()
+				set.Requests += n
+				if set.stands == nil {
+					set.stands = stands
+				} else {
+					maps.Copy(set.stands, stands)
+				}
 				if m := s.Kept.level.m(); set.Kept == 0 || m < set.Kept {
 					set.Kept = m
 				}
