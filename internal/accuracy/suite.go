@@ -14,7 +14,6 @@ type suite struct {
 	runs    int    // simulations of each cell
 	slow    bool   // takes minutes at its least; no test runs it
 	run     func(seed uint64, runs int) []cell
-	slow    bool // a minute and more for one simulation of each cell: too long for a test
 }
 
 // A cell is one measured share.
