@@ -31,6 +31,13 @@ func (s *Scenario) with(both change) *Scenario {
 	return s
 }
 
+// drifting makes the clocks of all hosts fast or slow.
+func drifting(s *sim.System) {
+	for _, v := range s.Services {
+		v.Drift = 100
+	}
+}
+
 // exported makes both sides' telemetry so.
 func (s *Scenario) exported(ex func(*export.Options)) *Scenario {
 	s.BothExport = ex
@@ -46,6 +53,12 @@ func (s *Scenario) on(instance int) *Scenario {
 // undone turns a regression around: the baseline has the cause, the current run does not.
 func (s *Scenario) undone() *Scenario {
 	s.Worse, s.Verdict = true, Improvement
+	return s
+}
+
+// beside adds what differs in the current run and is no cause of anything.
+func (s *Scenario) beside(decoy change) *Scenario {
+	s.currentOnly = decoy
 	return s
 }
 
@@ -246,5 +259,21 @@ func all(cs ...change) change {
 		for _, c := range cs {
 			c(s)
 		}
+	}
+}
+
+// woken lets threads that were handed a slot wake up late, everywhere.
+func woken(lo, hi time.Duration) change {
+	return func(s *sim.System) {
+		for _, v := range s.Services {
+			v.Wake = sim.Uniform{Lo: lo, Hi: hi}
+		}
+	}
+}
+
+// serverOnly leaves the services without client spans.
+func serverOnly(s *sim.System) {
+	for _, v := range s.Services {
+		v.Spans.NoClient = true
 	}
 }
