@@ -26,7 +26,7 @@ no sampling, clocks up to 2 ms off. Callees stop when their caller leaves, or be
 Hedges: the truth is how long both attempts took; where losers are cancelled, how long they would have taken, from a run
 with the same random numbers in which they are not, and within 5 points, since what was stopped can only be estimated.`,
 		version: analysis.Version,
-		runs:    20,
+		runs:    10,
 		run:     lateWork,
 	})
 }
