@@ -18,7 +18,9 @@ func TestOptionalBranch(t *testing.T) {
 		})
 	}
 	says := func(optional bool) func(string, string) (bool, bool) {
-		return func(service, operation string) (bool, bool) { return optional && service == "hints", service == "hints" }
+		return func(service, operation string) (bool, bool) {
+			return optional && service == "hints", service == "hints"
+		}
 	}
 	for _, row := range []struct {
 		what    string
