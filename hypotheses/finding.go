@@ -75,7 +75,9 @@ type Finding struct {
 	fills map[*queue]float64
 	slows map[*target]float64 // likewise the targets whose calls time out because they are slower, and the part of their rise
 	wait  *queue
-	of    *target // whose attempts it is about
+	of    *target      // whose attempts it is about
+	node  graph.SlotID // of service-time: whose work; part is the work of which it is a part, NoSlot of a whole
+	part  graph.SlotID
 
 	// Below names findings that go before this one, as its cause: by kind and
 	// component.

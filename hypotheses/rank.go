@@ -96,7 +96,7 @@ func Rank(c *Comparison) *Ranking {
 			}
 		}
 	}
-	found = append(mix, found...)
+	found = append(mix, whole(found)...)
 	order(found)
 	for i := range found {
 		found[i].Strength = strength(c, &found[i], change)
