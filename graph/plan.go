@@ -69,9 +69,7 @@ func (w *Walker) Plan(r *Record, orders *Verdicts) *Plan {
 	}
 	kids := func(k int32) []int32 {
 		list := slices.Clone(w.children[w.childStart[k]:w.childStart[k+1]])
-		slices.SortFunc(list, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(w.clipStart[a], w.clipStart[b]), cmp.Compare(w.clipEnd[a], w.clipEnd[b]), cmp.Compare(a, b))
-		})
+		slices.SortFunc(list, w.compareStarts)
 		return list
 	}
 	p.Steps = append(p.Steps, Step{Half: entry, NS: w.clipStart[entry]})
@@ -84,16 +82,21 @@ func (w *Walker) Plan(r *Record, orders *Verdicts) *Plan {
 			continue
 		}
 		k := o.kids[o.at]
-		w.enter(p, orders, o.half, k, o.kids[:o.at])
+		w.enter(p, orders, o.half, k)
 		o.at++
 		stack = append(stack, open{half: k, kids: kids(k)})
 	}
 	return p
 }
 
+// compareStarts orders halves by start, then end.
+func (w *Walker) compareStarts(a, b int32) int {
+	return cmp.Or(cmp.Compare(w.clipStart[a], w.clipStart[b]), cmp.Compare(w.clipEnd[a], w.clipEnd[b]), cmp.Compare(a, b))
+}
+
 // enter plans the start of half k: after those of its earlier siblings that end
 // before it and whose order before it is not refuted.
-func (w *Walker) enter(p *Plan, orders *Verdicts, parent, k int32, earlier []int32) {
+func (w *Walker) enter(p *Plan, orders *Verdicts, parent, k int32) {
 	p.parent[k] = parent
 	s := Step{Half: k, from: int32(len(p.after))}
 	start := w.clipStart[k]
@@ -103,10 +106,12 @@ func (w *Walker) enter(p *Plan, orders *Verdicts, parent, k int32, earlier []int
 	base := w.clipStart[parent]
 	if k/2 != parent/2 {
 		c := &w.r.Calls[k/2]
-		for i := len(earlier) - 1; i >= max(0, len(earlier)-maxEarlier); i-- {
-			e := earlier[i]
-			if e/2 == parent/2 {
-				continue // the server half of the parent itself
+		ended := w.children[w.childStart[parent]:w.childStart[parent+1]] // by end
+		at, _ := slices.BinarySearchFunc(ended, start+mostTouch(c.Outer().Interval), func(e int32, t int64) int { return cmp.Or(cmp.Compare(w.clipEnd[e], t), -1) })
+		for i := at - 1; i >= max(0, at-maxEarlier); i-- {
+			e := ended[i]
+			if e/2 == parent/2 || w.clipStart[e] >= start && w.compareStarts(e, k) >= 0 {
+				continue // the server half of the parent itself; what is to begin yet
 			}
 			if over := w.clipEnd[e] - start; over > 0 && over > w.touch(e, k/2) {
 				continue
@@ -131,12 +136,13 @@ func (w *Walker) recorded(k int32, at int64) trace.Time {
 	return w.r.Start() + trace.Time(at-w.shift[k])
 }
 
-// maxPredecessors is how many of the latest earlier siblings are asked: what
-// began before them has ended before they did, but for rare overlaps.
+// maxPredecessors is how many siblings are predecessors: of those that ended in
+// time, the last. What ended before them they waited for themselves, but for rare
+// overlaps.
 const maxPredecessors = 64
 
-// maxEarlier is how many earlier siblings are looked at for predecessors: of a
-// hundred thousand that run at once, none is one.
+// maxEarlier is how many of the siblings that ended last are looked at for
+// predecessors.
 const maxEarlier = 512
 
 func (w *Walker) leave(p *Plan, k int32, kids []int32) {
@@ -149,6 +155,12 @@ func (w *Walker) leave(p *Plan, k int32, kids []int32) {
 	s.to = int32(len(p.after))
 	s.NS, s.At = w.clipEnd[k]-last, w.recorded(k, w.clipEnd[k])
 	p.Steps = append(p.Steps, s)
+}
+
+// Waits is the number of halves that a step waits for.
+func (p *Plan) Waits(step int) int {
+	s := &p.Steps[step]
+	return int(s.to - s.from)
 }
 
 // Values is the recorded stretches of the steps, for editing.
@@ -185,42 +197,71 @@ func (e *Evaluator) Half(half int32) (start, end int64, ok bool) {
 // Latency is the request's latency in ns if its stretches were values. drop, if
 // not nil, tells of halves that are not there: what waited for them does not.
 func (e *Evaluator) Latency(p *Plan, values []int64, drop func(half int32) bool) int64 {
+	if drop == nil {
+		return e.Run(p, values, Course{})
+	}
+	return e.Run(p, values, Course{Begin: func(half int32, _ int64) bool { return !drop(half) }})
+}
+
+// A Course decides what becomes of the halves of a request while it runs again.
+// Times are ns since the request began.
+type Course struct {
+	// Begin is whether a half begins that would begin at a time; nil: all do. What
+	// waited for one that does not begin does not wait.
+	Begin func(half int32, at int64) bool
+
+	// End is until when a half is waited for that ran from start to end; nil: to
+	// its end.
+	End func(half int32, start, end int64) int64
+}
+
+// Run is the request's latency in ns if its stretches were values and it took
+// the course.
+func (e *Evaluator) Run(p *Plan, values []int64, c Course) int64 {
 	e.start, e.end = grow(e.start, p.halves), grow(e.end, p.halves)
 	e.dropped = grow(e.dropped, p.halves)
 	var last int64
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		k := s.Half
-		if !s.Leave {
-			up := p.parent[k]
-			// Half of Gone: what others add to the stretch does not bring it back.
-			e.dropped[k] = up >= 0 && e.dropped[up] || values[i] < Gone/2 || drop != nil && drop(k)
+		if s.Leave {
 			if e.dropped[k] {
 				continue
 			}
-			at := int64(0)
-			if up >= 0 {
-				at = e.start[up]
-				for _, a := range p.after[s.from:s.to] {
-					if !e.dropped[a] {
-						at = max(at, e.end[a])
-					}
-				}
+			e.end[k] = e.after(p, s, e.start[k]) + values[i]
+			if c.End != nil {
+				e.end[k] = c.End(k, e.start[k], e.end[k])
 			}
-			e.start[k] = at + values[i]
+			last = e.end[k]
 			continue
 		}
+		up := p.parent[k]
+		// Half of Gone: what others add to the stretch does not bring it back.
+		e.dropped[k] = up >= 0 && e.dropped[up] || values[i] < Gone/2
 		if e.dropped[k] {
 			continue
 		}
-		at := e.start[k]
-		for _, a := range p.after[s.from:s.to] {
-			if !e.dropped[a] {
-				at = max(at, e.end[a])
-			}
+		at := int64(0)
+		if up >= 0 {
+			at = e.after(p, s, e.start[up])
 		}
-		e.end[k] = at + values[i]
-		last = e.end[k]
+		e.start[k] = at + values[i]
+		e.dropped[k] = c.Begin != nil && !c.Begin(k, e.start[k])
 	}
 	return last
+}
+
+// after is when all that a step waits for has ended, not before at.
+func (e *Evaluator) after(p *Plan, s *Step, at int64) int64 {
+	for _, a := range p.after[s.from:s.to] {
+		if !e.dropped[a] {
+			at = max(at, e.end[a])
+		}
+	}
+	return at
+}
+
+// Ran is when a half ran in the last run; ok is false if it did not.
+func (e *Evaluator) Ran(half int32) (start, end int64, ok bool) {
+	return e.start[half], e.end[half], !e.dropped[half]
 }

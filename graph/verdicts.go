@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"maps"
 	"math"
 )
 
@@ -116,8 +117,8 @@ func NewVerdicts(d *Dict, f *Fold, clocks *Clocks) *Verdicts {
 			v.orders[[2]SlotID{p.A, p.B}] = o
 		}
 		var offset, slack int64
-		if p.Hosts != (HostPair{}) {
-			offset, slack = v.skew(p.Hosts), clocks.Slack(p.Hosts.A, p.Hosts.B)
+		if p.Clocks != (ClockKey{}) {
+			offset, slack = clocks.offset(p.Clocks)
 		}
 		refuted := s.Below(offset - slack)
 		o.Refuted += refuted
@@ -145,7 +146,8 @@ func NewVerdicts(d *Dict, f *Fold, clocks *Clocks) *Verdicts {
 	for slot, w := range f.Waited {
 		r := &WaitedFor{N: w.N, Inside: w.Inside, Followed: w.Followed, ExpectedByChance: float64(w.Chance) / OneRequest}
 		for p, s := range w.Overhang {
-			r.Refuted += s.Above(clocks.Slack(p.A, p.B) + max(0, v.skew(p)))
+			offset, slack := clocks.offset(p)
+			r.Refuted += s.Above(slack + max(0, offset))
 		}
 		r.RefutedLo, r.RefutedHi = wilson(r.Refuted, r.N)
 		usual := w.Tail.Quantile(0.5)
@@ -169,20 +171,6 @@ func NewVerdicts(d *Dict, f *Fold, clocks *Clocks) *Verdicts {
 	return v
 }
 
-// skew is how far the second host's clock is ahead of the first's, in the first
-// window that tells. Counts over all windows cannot be taken apart again.
-func (v *Verdicts) skew(p HostPair) int64 {
-	if p == (HostPair{}) || v.Clocks == nil {
-		return 0
-	}
-	for _, w := range v.Clocks.Windows {
-		if shift, ok := w.Shift(p.A, p.B); ok {
-			return -shift
-		}
-	}
-	return 0
-}
-
 // Order is what is known of a before b.
 func (v *Verdicts) Order(a, b SlotID) Order {
 	if v == nil || v.orders[[2]SlotID{a, b}] == nil {
@@ -200,6 +188,21 @@ func (v *Verdicts) refuted(a, b SlotID) OrderVerdict {
 		return o.Verdict
 	}
 	return OrderUndecided
+}
+
+// Parallel is v with no order between the slots: what they would be if none
+// needed another's answer.
+func (v *Verdicts) Parallel(slots []SlotID) *Verdicts {
+	c := *v
+	c.orders = maps.Clone(v.orders)
+	for _, a := range slots {
+		for _, b := range slots {
+			o := v.Order(a, b)
+			o.Verdict = OrderRefuted
+			c.orders[[2]SlotID{a, b}] = &o
+		}
+	}
+	return &c
 }
 
 // WaitedFor is what is known of a slot's being waited for.

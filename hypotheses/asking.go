@@ -50,6 +50,9 @@ func NewAsking(c *Comparison) *Asking {
 	for i, s := range c.Sides {
 		a.parts[i] = map[PartKey]*part{}
 		a.slots[i] = map[graph.SlotID][]graph.SlotID{}
+		if s == nil {
+			continue // a single data set, replayed
+		}
 		w := graph.Walker{Dict: c.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
 		clipped := 0
 		for _, q := range s.Counted {

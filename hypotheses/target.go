@@ -52,6 +52,9 @@ func (a *Asking) targets() []*target {
 	by := map[latework.Target]*target{}
 	var chain []int32
 	for i, s := range a.Sides {
+		if s == nil {
+			continue
+		}
 		w := graph.Walker{Dict: a.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
 		for j, q := range s.Counted {
 			weight := float64(q.Weight) / graph.OneRequest

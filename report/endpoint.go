@@ -53,7 +53,12 @@ type Endpoint struct {
 	Mix      List[Mix]      `json:"mix"`       // attributes whose shares differ, largest effect first
 	Attempts List[Attempts] `json:"attempts"`  // calls that were tried more than once
 	FanOut   List[FanOut]   `json:"fan_out"`   // parallel groups
-	Guards   List[Guard]    `json:"guards"`    // may the sides be compared?
+
+	Hedging    List[HedgedCall] `json:"hedging"`    // second attempts made while the first runs
+	Coalescing List[Coalescing] `json:"coalescing"` // calls that could share one, or do
+	Deadlines  List[Deadline]   `json:"deadlines"`  // the time that calls are given, where it is known
+	Notices    List[CallNotice] `json:"notices"`    // ways of calling that cost time, most first
+	Guards     List[Guard]      `json:"guards"`     // may the sides be compared?
 
 	// Hypotheses are the causes by rank; empty under no-regression and where nothing was tested.
 	Hypotheses List[Hypothesis] `json:"hypotheses"`
@@ -102,7 +107,13 @@ type Basis struct {
 	ThresholdMs Num      `json:"threshold_ms"` // the latency that is exceeded
 	Baseline    [2]Float `json:"baseline"`     // requests above the threshold, of all
 	Current     [2]Float `json:"current"`      // the same of the current side
-	PValue      Num      `json:"p_value"`      // after all adjustments
+
+	// BaselineShare and CurrentShare are the shares above the threshold, 0..1, with the weights of the requests; null
+	// without a threshold.
+	BaselineShare Num `json:"baseline_share"`
+	CurrentShare  Num `json:"current_share"` // of the current side
+
+	PValue Num `json:"p_value"` // after all adjustments
 
 	// ExcludedMs is the rise of quantile ExcludedQuantile that the data exclude (one-sided 95 %); null where they
 	// exclude none.
