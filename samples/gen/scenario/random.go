@@ -254,7 +254,7 @@ func (p *placing) draw() *Scenario {
 		if !ok {
 			return nil
 		}
-		n := p.between(0.1, 0.9)
+		n := p.between(0.4, 0.9) // of less, work is slow also alone
 		at, apply, about = x.work(), cores(x.call.To.Service.Name, n), fmt.Sprintf("%.2g cores", n)
 	case "instance":
 		x, ok := p.where(several)
