@@ -40,6 +40,9 @@ var waitScenarios = []string{
 
 const waitRequests = 2000
 
+// limitMissed is what is known of the limits that were not found.
+const limitMissed = "One case of these short. Which limits were missed, and why, has not been looked into yet."
+
 // An edgeWait is what the simulator knows of the waits of one edge that a
 // report can see in one way.
 type edgeWait struct {
@@ -202,7 +205,7 @@ func waitCells(seed uint64, runs int) []cell {
 	}
 	ownerRight := cell{name: "owner right", target: atLeast(0.95)}
 	ownerWrong := cell{name: "owner wrong, not untraced", target: atMost(0.02)}
-	limit := cell{name: "limit inferred within 1 where the pool saturates", target: atLeast(0.95)}
+	limit := cell{name: "limit inferred within 1 where the pool saturates", target: atLeast(0.95), missed: limitMissed}
 	silent := cell{name: "no limit where no call waits", target: atLeast(0.98)}
 	for _, name := range waitScenarios {
 		for i := range runs {
