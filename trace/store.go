@@ -143,6 +143,13 @@ type Store struct {
 
 	sparse int // bytes of memory of the sparse columns, about
 
+	// Blocks from which the sparse columns take memory. What was taken is never
+	// taken again, because stores share it.
+	eventBlock []Event
+	attrBlock  []Attr
+	linkBlock  []Link
+	scratch    []Attr
+
 	last         []Attr // by place in the list of attributes: the last that was met there
 	analysedKeys []int8 // per StringID of a key: 0 not asked yet, 1 kept of every span, -1 not
 }
@@ -194,17 +201,19 @@ func (s *Store) Add(r *RawSpan) SpanRef {
 		s.traceStates[ref] = s.Intern(r.TraceState)
 	}
 	if len(r.Events) > 0 {
-		events := make([]Event, len(r.Events))
+		events := take(&s.eventBlock, len(r.Events))
 		for i, e := range r.Events {
 			events[i] = Event{Time: e.Time, Name: s.Intern(e.Name)}
 			if len(e.Attrs) > 0 {
-				events[i].Attrs = s.keep(nil, e.Attrs, nil, s.KeepAll)
+				s.scratch = s.keep(s.scratch[:0], e.Attrs, nil, s.KeepAll)
+				events[i].Attrs = take(&s.attrBlock, len(s.scratch))
+				copy(events[i].Attrs, s.scratch)
 			}
 		}
 		s.events[ref] = events
 	}
 	if len(r.Links) > 0 {
-		links := make([]Link, len(r.Links))
+		links := take(&s.linkBlock, len(r.Links))
 		for i, l := range r.Links {
 			links[i] = Link(l)
 		}
@@ -222,6 +231,19 @@ func (s *Store) SetScope(from SpanRef, scope ScopeID) {
 	for i := range s.scopes[from:] {
 		s.scopes[int(from)+i] = scope
 	}
+}
+
+// take cuts n elements off a block; nil if n is zero.
+func take[T any](block *[]T, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	if len(*block) < n {
+		*block = make([]T, max(n, 512))
+	}
+	taken := (*block)[:n:n]
+	*block = (*block)[n:]
+	return taken
 }
 
 // keep appends the attributes that are kept: all, or those on the analysis
@@ -484,9 +506,11 @@ func (s *Store) Append(o *Store, m *Remap) {
 		s.traceStates[base+r] = m.Strings[id]
 	}
 	for r, events := range o.events {
-		moved := make([]Event, len(events))
+		moved := take(&s.eventBlock, len(events))
 		for i, e := range events {
-			moved[i] = Event{e.Time, m.Strings[e.Name], appendAttrs(nil, e.Attrs, m)}
+			attrs := take(&s.attrBlock, len(e.Attrs))
+			appendAttrs(attrs[:0], e.Attrs, m)
+			moved[i] = Event{e.Time, m.Strings[e.Name], attrs}
 		}
 		s.events[base+r] = moved
 	}
