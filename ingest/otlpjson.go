@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"strconv"
 
@@ -66,6 +67,9 @@ func (d *jsonDecoder) resourceList(name string, scopes func(trace.ResourceID)) {
 	var resource trace.ResourceID
 	var later [4]int // lists that came before the resource
 	n, known := 0, false
+	first := d.sink.spans.Len()
+	var schema trace.StringID
+	d.sink.dropped = 0
 	if !d.object() {
 		return
 	}
@@ -85,13 +89,17 @@ func (d *jsonDecoder) resourceList(name string, scopes func(trace.ResourceID)) {
 			}
 			scopes(resource)
 		case "schemaUrl", "schema_url":
-			d.skip()
+			schema = d.schemaURL()
 		default:
 			d.sink.skipped(name, k)
 			d.skip()
 		}
 	}
+	dropped := d.sink.dropped
 	d.again(later[:n], func() { scopes(resource) })
+	if schema != 0 || dropped != 0 {
+		d.sink.lists(first, func(s *trace.Scope) { s.ResourceSchemaURL, s.ResourceDropped = schema, dropped })
+	}
 }
 
 // again reads values that were skipped, and returns to where it was.
@@ -119,7 +127,7 @@ func (d *jsonDecoder) resource() trace.ResourceID {
 			case "attributes":
 				k.attrs = d.attributes(k.attrs)
 			case "droppedAttributesCount", "dropped_attributes_count":
-				d.skip()
+				d.count(&k.dropped)
 			default:
 				k.skipped("resource", key)
 				d.skip()
@@ -144,6 +152,9 @@ func (d *jsonDecoder) scopeList(name string, items func(trace.ScopeID)) {
 	var scope trace.ScopeID
 	var later [4]int
 	n, known := 0, false
+	first := d.sink.spans.Len()
+	var schema trace.StringID
+	d.sink.scopeLoss = 0
 	if !d.object() {
 		return
 	}
@@ -161,13 +172,20 @@ func (d *jsonDecoder) scopeList(name string, items func(trace.ScopeID)) {
 			}
 			items(scope)
 		case "schemaUrl", "schema_url":
-			d.skip()
+			schema = d.schemaURL()
 		default:
 			d.sink.skipped(name, k)
 			d.skip()
 		}
 	}
+	if schema != 0 && name == "scopeMetrics" {
+		d.sink.lose("metrics.schemaUrl")
+	}
+	dropped := d.sink.scopeLoss
 	d.again(later[:n], func() { items(scope) })
+	if schema != 0 || dropped != 0 {
+		d.sink.lists(first, func(s *trace.Scope) { s.SchemaURL, s.Dropped = schema, dropped })
+	}
 }
 
 func (d *jsonDecoder) scope() trace.ScopeID {
@@ -185,7 +203,7 @@ func (d *jsonDecoder) scope() trace.ScopeID {
 			case "attributes":
 				k.attrs = d.attributes(k.attrs)
 			case "droppedAttributesCount", "dropped_attributes_count":
-				d.skip()
+				d.count(&k.scopeLoss)
 			default:
 				k.skipped("scope", key)
 				d.skip()
@@ -251,9 +269,14 @@ func (d *jsonDecoder) span(resource trace.ResourceID, scope trace.ScopeID) {
 			d.each(d.link)
 		case "traceState", "trace_state":
 			s.TraceState = d.fieldText("span.traceState")
-		case "flags", "droppedAttributesCount", "dropped_attributes_count", "droppedEventsCount", "dropped_events_count",
-			"droppedLinksCount", "dropped_links_count":
-			d.skip()
+		case "flags":
+			d.count(&k.more.Flags)
+		case "droppedAttributesCount", "dropped_attributes_count":
+			d.count(&k.more.DroppedAttributes)
+		case "droppedEventsCount", "dropped_events_count":
+			d.count(&k.more.DroppedEvents)
+		case "droppedLinksCount", "dropped_links_count":
+			d.count(&k.more.DroppedLinks)
 		default:
 			k.skipped("span", key)
 			d.skip()
@@ -401,6 +424,7 @@ func (d *jsonDecoder) event() {
 	k := d.sink
 	e := trace.RawEvent{Time: trace.NoTime}
 	from := len(k.nested)
+	var dropped uint32
 	wrong := ""
 	for key, ok := d.field(); ok; key, ok = d.field() {
 		switch string(key) {
@@ -411,7 +435,7 @@ func (d *jsonDecoder) event() {
 		case "attributes":
 			k.nested = d.attributesAfter(k.nested, from)
 		case "droppedAttributesCount", "dropped_attributes_count":
-			d.skip()
+			d.count(&dropped)
 		default:
 			k.skipped("event", key)
 			d.skip()
@@ -422,7 +446,7 @@ func (d *jsonDecoder) event() {
 		k.nested = k.nested[:from]
 		return
 	}
-	k.event(e, from)
+	k.event(e, from, dropped)
 }
 
 func (d *jsonDecoder) link() {
@@ -431,6 +455,7 @@ func (d *jsonDecoder) link() {
 	}
 	k := d.sink
 	var l trace.RawLink
+	var more trace.RawLinkMore
 	from := len(k.nested)
 	for key, ok := d.field(); ok; key, ok = d.field() {
 		switch string(key) {
@@ -440,26 +465,66 @@ func (d *jsonDecoder) link() {
 			l.ID = k.spanID(d.fieldText("link.spanId"))
 		case "attributes":
 			k.nested = d.attributesAfter(k.nested, from)
-		case "traceState", "trace_state", "flags", "droppedAttributesCount", "dropped_attributes_count":
-			d.skip()
+		case "traceState", "trace_state":
+			if !k.keepAll {
+				d.skip()
+				continue
+			}
+			more.TraceState = d.fieldText("link.traceState")
+		case "flags":
+			d.count(&more.Flags)
+		case "droppedAttributesCount", "dropped_attributes_count":
+			d.count(&more.Dropped)
 		default:
 			k.skipped("link", key)
 			d.skip()
 		}
 	}
-	k.linkWith(l, k.nested[from:])
-	k.nested = k.nested[:from]
+	k.linkWith(l, from, more)
 }
 
-// linkWith adds a link with attributes, of which one is read: that the link is
-// an OpenTracing reference that follows from its target.
-func (k *sink) linkWith(l trace.RawLink, attrs []trace.RawAttr) {
-	for _, a := range attrs {
+// count reads a count or flags, which only a conversion keeps.
+func (d *jsonDecoder) count(to *uint32) {
+	if !d.sink.keepAll {
+		d.skip()
+		return
+	}
+	d.peek()
+	at := d.pos
+	b, ok := d.scalar()
+	v, negative, exact := parseUint(b)
+	if len(b) > 0 && (!ok || !exact || negative || v > math.MaxUint32) {
+		d.bad(at, "a count or flags are not a number of 32 bits; it was left out")
+		return
+	}
+	*to = uint32(v)
+}
+
+// schemaURL reads a schema's URL, which only a conversion keeps.
+func (d *jsonDecoder) schemaURL() trace.StringID {
+	if !d.sink.keepAll {
+		d.skip()
+		return 0
+	}
+	return d.sink.spans.Intern(d.fieldText("schemaUrl"))
+}
+
+// linkWith adds a link with the attributes nested[from:], of which one is read:
+// that the link is an OpenTracing reference that follows from its target. The
+// others only a conversion keeps.
+func (k *sink) linkWith(l trace.RawLink, from int, more trace.RawLinkMore) {
+	for _, a := range k.nested[from:] {
 		if string(a.Key) == refType && string(a.Value.Bytes) == followsFrom {
 			k.follows = append(k.follows, l)
 		}
 	}
 	k.link(l)
+	if !k.keepAll {
+		k.nested = k.nested[:from]
+		return
+	}
+	k.more.Links = append(k.more.Links, more)
+	k.linkExtents = append(k.linkExtents, extent{from, len(k.nested)})
 }
 
 // sharedHalf and refType are the attributes for which formats other than OTLP
@@ -470,13 +535,25 @@ const (
 	followsFrom = "follows_from"
 )
 
+// dropLink takes back link i.
+func (k *sink) dropLink(i int) {
+	k.span.Links = slices.Delete(k.span.Links, i, i+1)
+	if i < len(k.more.Links) && k.keepAll {
+		k.more.Links, k.linkExtents = slices.Delete(k.more.Links, i, i+1), slices.Delete(k.linkExtents, i, i+1)
+	}
+}
+
 // marks sets the flags of the span that OTLP has no fields for.
 func (k *sink) marks() {
 	s := &k.span
 	for _, l := range k.follows {
 		if l.ID == s.ParentID && l.ID != trace.NoSpanID && l.TraceID == s.TraceID {
 			s.Flags |= trace.FollowsFrom
-			s.Links = slices.DeleteFunc(s.Links, func(o trace.RawLink) bool { return o == l })
+			for i := len(s.Links) - 1; i >= 0; i-- {
+				if s.Links[i] == l {
+					k.dropLink(i)
+				}
+			}
 		}
 	}
 	for i := range s.Attrs {
