@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/hypotheses"
 	"github.com/tailscope/tailscope/report"
+	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
 )
 
@@ -94,6 +96,7 @@ func (a *analyzer) differences(e *report.Endpoint, v *view, ids map[graph.SlotID
 			add(report.Renamed, r.To, share(b), share(n), "was "+a.shownOperation(d.SlotAt(r.From)))
 		}
 	}
+	a.waits(v, order, cur, base, add)
 	for _, r := range v.Reorders() {
 		kind := report.Parallelized
 		if r.Serial {
@@ -106,6 +109,46 @@ func (a *analyzer) differences(e *report.Endpoint, v *view, ids map[graph.SlotID
 		slices.Sort(names)
 		add(kind, r.Parent, r.Was, r.Is, "calls concerned: "+strings.Join(names, ", "))
 	}
+}
+
+// waits tells of calls that the callers of one side wait for and those of the
+// other do not, or give up on.
+func (a *analyzer) waits(v *view, order []graph.SlotID, cur, base map[graph.SlotID]*nodeStat, add func(report.DifferenceKind, graph.SlotID, float64, float64, string)) {
+	for _, slot := range order {
+		n, b := cur[slot], base[slot]
+		if b == nil || a.reading.Dict.SlotAt(slot).Parent == graph.NoSlot {
+			continue
+		}
+		was, is := waitedIn(v.Sides[summary.Baseline], b), waitedIn(v.side(), n)
+		if was.Verdict == is.Verdict || was.N == 0 || is.N == 0 {
+			continue
+		}
+		x, y := float64(was.Refuted)/float64(was.N), float64(is.Refuted)/float64(is.N)
+		p := float64(was.Refuted+is.Refuted) / float64(was.N+is.N)
+		if math.Abs(x-y) <= certain*math.Sqrt(p*(1-p)*(1/float64(was.N)+1/float64(is.N))) {
+			continue
+		}
+		text := map[graph.WaitedVerdict]string{graph.WaitedUndecided: "waited for", graph.WaitedHeld: "waited for", graph.Asynchronous: "not waited for", graph.Abandoned: "waited for, and given up on now and then"}
+		if text[was.Verdict] != text[is.Verdict] {
+			add(report.WaitChanged, slot, x, y, "was "+text[was.Verdict]+"; is "+text[is.Verdict])
+		}
+	}
+}
+
+// waitedIn is what a side says of who waits for a node: of all slots that are it.
+func waitedIn(s *hypotheses.Side, n *nodeStat) graph.WaitedFor {
+	var sum graph.WaitedFor
+	first := true
+	for abs := range n.absolute {
+		w := s.Verdicts().WaitedFor(abs)
+		sum.N += w.N
+		sum.Refuted += w.Refuted
+		if first || w.Verdict < sum.Verdict { // waited for by anyone is waited for
+			sum.Verdict = w.Verdict
+		}
+		first = false
+	}
+	return sum
 }
 
 // certain is how many standard errors a difference of structure must have.

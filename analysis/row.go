@@ -365,5 +365,9 @@ func (a *analyzer) exemplars(e *report.Endpoint, v *view) {
 				break
 			}
 		}
+		if at := medoid(s, a.o.Quantile); at >= 0 {
+			q := s.Counted[at]
+			e.Exemplars = append(e.Exemplars, report.Exemplar{TraceID: q.TraceID.String(), Set: setName(i), DurationMs: report.Ms(q.Duration()), Why: fmt.Sprintf("stands for those around p%g", 100*a.o.Quantile)})
+		}
 	}
 }

@@ -86,6 +86,17 @@ func (v *Verdicts) Split(records []*Record) {
 	}
 }
 
+// HeldByKind reports whether a comes before b in all requests of some kind, though
+// not in all requests.
+func (v *Verdicts) HeldByKind(a, b SlotID) bool {
+	for _, k := range v.kinds {
+		if k[[2]SlotID{a, b}] == OrderHeld {
+			return true
+		}
+	}
+	return false
+}
+
 // differs reports whether an order of a kind is surely another than that of all
 // requests, the kind's own among them.
 func differs(o, all *Order) bool {

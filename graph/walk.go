@@ -133,6 +133,19 @@ func (w *Walker) Self(call int32) int64 {
 	return self
 }
 
+// Waited is how long the caller of a call of the last record waited for it at most:
+// the call's time as far as the caller had neither left nor ended.
+func (w *Walker) Waited(call int32) int64 {
+	k := half(call, w.r.Calls[call].Client.Seen())
+	return w.clipEnd[k] - w.clipStart[k]
+}
+
+// Slack is that of a call, given the slack of the halves of the last record's Plan;
+// -1 of a call that is no part of the plan.
+func (w *Walker) Slack(slack []int64, call int32) int64 {
+	return slack[half(call, w.r.Calls[call].Client.Seen())]
+}
+
 func half(call int32, client bool) int32 {
 	if client {
 		return 2 * call
