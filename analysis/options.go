@@ -29,8 +29,9 @@ type Options struct {
 	Version  string
 
 	// Memory bounds what an analysis takes, in bytes: spans beyond their share of
-	// it are kept on disk. Zero: no bound.
-	Memory int64
+	// it are kept on disk, and of records beyond theirs a sample. Zero: no bound.
+	Memory  int64
+	spillAt int64 // bytes of spans that are kept in memory; 0: by Memory
 
 	Endpoint, Service *regexp.Regexp // only these; nil: all
 	Inner             bool           // inner endpoints too
@@ -85,7 +86,7 @@ func (o *Options) reading() summary.Options {
 	if o.Config != nil {
 		own = o.Config.Metrics
 	}
-	return summary.Options{Inner: o.Inner, Names: metric.NewNames(own)}
+	return summary.Options{Inner: o.Inner, Names: metric.NewNames(own), Shared: o.Split != "" && o.Split != splitTime}
 }
 
 // names has the operations of a store named by the configuration.

@@ -29,6 +29,7 @@ func TestSchemas(t *testing.T) {
 		{"trace.v1.json", TraceV1, reflect.TypeFor[Trace]()},
 		{"inspection.v1.json", InspectionV1, reflect.TypeFor[Inspection]()},
 		{"timeouts.v1.json", TimeoutsV1, reflect.TypeFor[Timeouts]()},
+		{"whatif.v1.json", WhatIfV1, reflect.TypeFor[WhatIf]()},
 	} {
 		s := schemaOf(c.root, c.id, docs)
 		var b bytes.Buffer
@@ -69,6 +70,8 @@ var enums = map[reflect.Type]any{
 	reflect.TypeFor[DifferenceKind](): DifferenceKinds,
 	reflect.TypeFor[Mode]():           Modes,
 	reflect.TypeFor[ActionVerdict]():  ActionVerdicts,
+	reflect.TypeFor[BudgetStatus]():   BudgetStatuses,
+	reflect.TypeFor[Consequence]():    Consequences,
 	reflect.TypeFor[Source]():         Sources,
 	reflect.TypeFor[CheckStatus]():    CheckStatuses,
 	reflect.TypeFor[MetricType]():     MetricTypes,

@@ -2,6 +2,7 @@ package summary
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,6 +22,10 @@ const (
 // A Set is the data of one side, of one or several runs.
 type Set struct {
 	Runs        int
+	Requests    int64   // whose records there were; more than Records if Kept
+	Kept        int     // of each kind and latency at most; 0: all
+	KeptWidth   float64 // within what factor latencies are one
+	stands      map[*graph.Record]float64
 	Records     []*graph.Record
 	RunOf       []int32 // of each record
 	Calibration *Calibration
@@ -29,6 +34,10 @@ type Set struct {
 	Metrics     *metric.Fold
 	Pools       []metric.PoolView
 	Counts      Counts
+
+	// Metered is what request-duration metrics say of the sampling of an entry
+	// endpoint's requests, by run.
+	Metered map[trace.Endpoint][]*Metering
 }
 
 // A Reading is the sets of an analysis under one Dict, after the last merge.
@@ -98,6 +107,20 @@ type Request struct {
 type Options struct {
 	Inner bool          // also the endpoints that other services call
 	Names *metric.Names // what metrics mean; nil: the known names
+
+	// Shared reports whether the sides have the same metrics, which then tell
+	// nothing of the sampling of one.
+	Shared bool
+}
+
+// Stands is for how many requests of the input a record stands: more than one
+// where not all records could be kept. Its weight says for how many requests
+// those stand.
+func (s *Set) Stands(r *graph.Record) float64 {
+	if n, ok := s.stands[r]; ok {
+		return n
+	}
+	return 1
 }
 
 // Comparison reports whether there are two sides.
@@ -106,10 +129,15 @@ func (r *Reading) Comparison() bool { return r.Sets[Baseline] != nil }
 // Read joins the runs of both sides for reading. The summaries are used up. base
 // is empty for a single data set.
 func Read(base, cur []*Summary, o Options) *Reading {
+	if o.Names == nil {
+		o.Names = metric.NewNames(nil)
+	}
 	all := New()
 	sides := [2][]*Summary{base, cur}
 	r := &Reading{}
 	runOf := map[*graph.Record]int32{} // where there are several
+	var counted [2][][]metric.Durations
+	var seconds [2][]float64
 	for side, runs := range sides {
 		if side == Baseline && len(runs) == 0 {
 			continue
@@ -117,10 +145,30 @@ func Read(base, cur []*Summary, o Options) *Reading {
 		set := &Set{Runs: len(runs), Graph: graph.NewFold(), Queues: queuewait.NewFold(), Metrics: metric.NewFold(), Counts: Counts{From: trace.NoTime, To: trace.NoTime, Defects: trace.Tally{}}}
 		joined := New()
 		for i, s := range runs {
+			if s.Kept == nil {
+				set.Requests += int64(len(s.Records))
+			} else { // each run is a sample by itself
+				n, stands := s.weigh()
+				set.Requests += n
+				if set.stands == nil {
+					set.stands = stands
+				} else {
+					maps.Copy(set.stands, stands)
+				}
+				if m := s.Kept.level.m(); set.Kept == 0 || m < set.Kept {
+					set.Kept = m
+				}
+				set.KeptWidth = max(set.KeptWidth, s.Kept.Width())
+				s.Kept = nil
+			}
 			if i > 0 {
 				for _, rec := range s.Records {
 					runOf[rec] = int32(i)
 				}
+			}
+			if !o.Shared {
+				counted[side] = append(counted[side], s.durations(o.Names))
+				seconds[side] = append(seconds[side], float64(s.Counts.To-s.Counts.From)/1e9)
 			}
 			joined.Merge(s)
 		}
@@ -169,7 +217,16 @@ func Read(base, cur []*Summary, o Options) *Reading {
 		queues.Merge(set.Queues, slots)
 		set.Queues = queues
 	}
+	var metered []func()
+	for side, set := range r.Sets {
+		if set != nil {
+			metered = append(metered, r.meter(set, counted[side], seconds[side]))
+		}
+	}
 	r.rename()
+	for _, file := range metered {
+		file()
+	}
 	clocks := graph.NewFold()
 	var queues []*queuewait.Fold
 	for _, set := range r.Sets {
@@ -207,9 +264,6 @@ func (s *Set) remap(m *graph.Remap) {
 
 // owners asks whose queue waits are in.
 func (r *Reading) owners(floors *queuewait.Floors, names *metric.Names) {
-	if names == nil {
-		names = metric.NewNames(nil)
-	}
 	var data [2]*queuewait.Data
 	for i, set := range r.Sets {
 		if set != nil {
@@ -298,13 +352,7 @@ func (r *Reading) endpoints(inner bool) {
 }
 
 // EntryName is the endpoint of a record.
-func (r *Reading) EntryName(rec *graph.Record) trace.Endpoint {
-	s := r.Dict.SlotAt(rec.Calls[0].Slot)
-	if rec.Calls[0].Client.Seen() {
-		return s.Caller
-	}
-	return s.Callee
-}
+func (r *Reading) EntryName(rec *graph.Record) trace.Endpoint { return entryName(r.Dict, rec) }
 
 // request reports whether call c is a request of an inner endpoint: a server's
 // span, unless the same service serves the same request in a span around it, as
