@@ -60,6 +60,13 @@ func (a *analyzer) differences(e *report.Endpoint, v *view, ids map[graph.SlotID
 	}
 	slices.SortFunc(lost, func(x, y graph.SlotID) int { return strings.Compare(d.Path(x), d.Path(y)) })
 	was := a.renamed(came, lost, cur, base)
+	isNew, wasNamed := map[graph.SlotID]bool{}, map[graph.SlotID]bool{}
+	for _, slot := range came {
+		isNew[slot] = true
+	}
+	for _, old := range was {
+		wasNamed[old] = true
+	}
 	for _, slot := range order {
 		n, b := cur[slot], base[slot]
 		switch old, renamed := was[slot]; {
@@ -67,7 +74,7 @@ func (a *analyzer) differences(e *report.Endpoint, v *view, ids map[graph.SlotID
 			add(report.Renamed, slot, share(base[old]), share(n), "same place, same callee; the name differs")
 			e.Structure.Differences[len(e.Structure.Differences)-1].Was = a.shownOperation(d.SlotAt(old))
 			b = base[old]
-		case slices.Contains(came, slot):
+		case isNew[slot]:
 			add(report.NewHop, slot, share(b), share(n), "")
 			continue
 		case b == nil:
@@ -83,11 +90,7 @@ func (a *analyzer) differences(e *report.Endpoint, v *view, ids map[graph.SlotID
 		}
 	}
 	for _, slot := range lost {
-		gone := true
-		for _, old := range was {
-			gone = gone && old != slot
-		}
-		if gone {
+		if !wasNamed[slot] {
 			add(report.LostHop, slot, share(base[slot]), share(cur[slot]), "")
 		}
 	}
@@ -176,6 +179,10 @@ func (n *nodeStat) variance() float64 {
 	return max(0, float64(n.squares)/of-mean*mean) / of
 }
 
+// maxRenames is how many pairs of a call that came and one that went are compared:
+// where there are more, names hold ids and come and go by themselves.
+const maxRenames = 10_000
+
 // minAlike is the share of the calls below two nodes that must be the same for
 // one to be the other under a new name.
 const minAlike = 0.5
@@ -186,6 +193,9 @@ const minAlike = 0.5
 func (a *analyzer) renamed(came, lost []graph.SlotID, cur, base map[graph.SlotID]*nodeStat) map[graph.SlotID]graph.SlotID {
 	d := a.reading.Dict
 	out := map[graph.SlotID]graph.SlotID{}
+	if len(came)*len(lost) > maxRenames {
+		return out
+	}
 	taken := map[graph.SlotID]bool{}
 	often := func(n *nodeStat) float64 { return float64(n.calls) / float64(max(n.of, 1)) }
 	for _, n := range came {

@@ -95,7 +95,7 @@ func (a *analyzer) exclusions(e *report.Endpoint, v *view, kids []graph.SlotID, 
 	for i := range n {
 		for j := i + 1; j < n; j++ {
 			x, y := kids[i], kids[j]
-			there, back := a.order(v, cur[x], cur[y]), a.order(v, cur[y], cur[x])
+			there, back := a.orderCounts(v, cur[x], cur[y]), a.orderCounts(v, cur[y], cur[x])
 			both := min(there.Held+there.Refuted, back.Held+back.Refuted)
 			if there.Held < minEachOrder || back.Held < minEachOrder || there.Verdict != graph.OrderRefuted || back.Verdict != graph.OrderRefuted ||
 				float64(there.Held+back.Held) < (1-maxOverlap)*float64(both) || a.heldByKind(v, cur[x], cur[y]) {

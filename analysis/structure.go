@@ -188,7 +188,24 @@ func (a *analyzer) order(v *view, x, y *nodeStat) graph.Order {
 }
 
 func orderIn(verdicts *graph.Verdicts, d *graph.Dict, x, y *nodeStat) graph.Order {
-	var sum graph.Order
+	sum, gaps := countsIn(verdicts, d, x, y)
+	if len(gaps) == 1 {
+		sum.Gaps = gaps[0] // not to be added to
+		return sum
+	}
+	for i := range gaps {
+		sum.Gaps.Merge(&gaps[i])
+	}
+	return sum
+}
+
+// orderCounts is order without the gaps.
+func (a *analyzer) orderCounts(v *view, x, y *nodeStat) graph.Order {
+	sum, _ := countsIn(v.side().Verdicts(), a.reading.Dict, x, y)
+	return sum
+}
+
+func countsIn(verdicts *graph.Verdicts, d *graph.Dict, x, y *nodeStat) (sum graph.Order, gaps []graph.Sketch) {
 	for ax := range x.absolute {
 		for ay := range y.absolute {
 			if d.SlotAt(ax).Parent != d.SlotAt(ay).Parent || x == y && ax != ay {
@@ -197,11 +214,13 @@ func orderIn(verdicts *graph.Verdicts, d *graph.Dict, x, y *nodeStat) graph.Orde
 			o := verdicts.Order(ax, ay)
 			sum.Held += o.Held
 			sum.Refuted += o.Refuted
-			sum.Gaps.Merge(&o.Gaps)
+			if o.Gaps.N() > 0 {
+				gaps = append(gaps, o.Gaps)
+			}
 			sum.Verdict = max(sum.Verdict, o.Verdict)
 		}
 	}
-	return sum
+	return sum, gaps
 }
 
 // edges lists the orders between siblings that are held, or that nothing
@@ -272,6 +291,10 @@ func (a *analyzer) expression(v *view, root graph.SlotID, s *report.Structure, i
 	return text.String() + strings.Repeat(")", closing)
 }
 
+// maxNeighbours is how many calls of a group are asked whether they are before the
+// next one.
+const maxNeighbours = 64
+
 // maxNested is how many calls deep an expression goes.
 const maxNested = 4
 
@@ -303,12 +326,15 @@ func (a *analyzer) terms(v *view, kids []graph.SlotID, s *report.Structure, ids 
 		if n := len(groups); n > 0 {
 			last := &groups[n-1]
 			apart := 0
-			for _, m := range last.calls {
-				o := a.order(v, cur[m], cur[k])
-				joined = joined || o.Held == 0 || o.Verdict == graph.OrderRefuted
-				if exclusive(s, ids[m], ids[k]) {
-					apart++
+			for _, m := range last.calls[max(0, len(last.calls)-maxNeighbours):] {
+				o := a.orderCounts(v, cur[m], cur[k])
+				if joined = joined || o.Held == 0 || o.Verdict == graph.OrderRefuted; !joined {
+					continue
 				}
+				if !exclusive(s, ids[m], ids[k]) {
+					break
+				}
+				apart++
 			}
 			if joined {
 				last.turns = apart == len(last.calls) && (len(last.calls) == 1 || last.turns)
