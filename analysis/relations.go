@@ -23,7 +23,7 @@ const (
 	// minEachOrder is how many requests must show each of the two orders.
 	minEachOrder = 5
 	// maxRelated is how many requests, evenly spread, are asked.
-	maxRelated = 2000
+	maxRelated = 1000
 	// minFollows is how many gaps tell whether a call follows another's end.
 	minFollows = 20
 	// byItself is the slope of gaps over the length of the call before them that
@@ -45,43 +45,42 @@ type span struct {
 	n        int
 }
 
-// families are those of a node's children, in requests evenly spread.
-func (v *view) families(kids []graph.SlotID) []family {
-	wanted := map[graph.SlotID]bool{}
-	for _, k := range kids {
-		wanted[k] = true
+// families are those of the children of a node, in requests evenly spread. All
+// nodes' are found at once, when the first is asked for.
+func (v *view) families(parent graph.SlotID) []family {
+	if v.related != nil {
+		return v.related[parent]
 	}
+	v.related = map[graph.SlotID][]family{}
 	counted := v.side().Counted
 	stride := max(1, (len(counted)+maxRelated-1)/maxRelated)
-	var out []family
 	for i := 0; i < len(counted); i += stride {
 		q := counted[i]
-		by := map[int32]*family{}
-		var parents []int32
-		for k := 1; k < len(q.Calls); k++ {
-			c := &q.Calls[k]
-			slot := v.Relative(q, c.Slot)
-			if !wanted[slot] || c.Flags&(graph.Async|graph.Loser) != 0 {
+		for p := range q.Calls {
+			if q.Calls[p].Len < 3 {
 				continue
 			}
-			f := by[c.Parent]
-			if f == nil {
-				f = &family{q.Calls[c.Parent].Inner().Duration(), map[graph.SlotID]span{}}
-				by[c.Parent] = f
-				parents = append(parents, c.Parent)
+			f := family{parent: q.Calls[p].Inner().Duration(), calls: map[graph.SlotID]span{}}
+			for k := int32(p) + 1; k < int32(p)+q.Calls[p].Len; k += q.Calls[k].Len {
+				c := &q.Calls[k]
+				if c.Flags&(graph.Async|graph.Loser) != 0 {
+					continue
+				}
+				slot := v.Relative(q, c.Slot)
+				from, to := int64(c.Outer().Start-q.Start()), int64(c.Outer().End-q.Start())
+				if s, ok := f.calls[slot]; ok {
+					f.calls[slot] = span{min(s.from, from), max(s.to, to), s.n + 1}
+				} else {
+					f.calls[slot] = span{from, to, 1}
+				}
 			}
-			from, to := int64(c.Outer().Start-q.Start()), int64(c.Outer().End-q.Start())
-			if s, ok := f.calls[slot]; ok {
-				f.calls[slot] = span{min(s.from, from), max(s.to, to), s.n + 1}
-			} else {
-				f.calls[slot] = span{from, to, 1}
+			if len(f.calls) > 1 {
+				slot := v.Relative(q, q.Calls[p].Slot)
+				v.related[slot] = append(v.related[slot], f)
 			}
-		}
-		for _, p := range parents {
-			out = append(out, *by[p])
 		}
 	}
-	return out
+	return v.related[parent]
 }
 
 // exclusions finds the siblings that never overlap, in either order, though by
@@ -102,7 +101,7 @@ func (a *analyzer) exclusions(e *report.Endpoint, v *view, kids []graph.SlotID, 
 				continue
 			}
 			if families == nil {
-				families = v.families(kids)
+				families = v.families(a.reading.Dict.SlotAt(x).Parent)
 			}
 			overlaps, seen, chance := 0, 0, 0.0
 			for _, f := range families {
@@ -147,7 +146,7 @@ func exclusive(s *report.Structure, x, y report.NodeID) bool {
 
 // follow says of each kept order whether the later call follows from the earlier
 // one's end: of the requests in which that one ended last of all that come before.
-func (v *view) follow(edges []report.Edge, kids []graph.SlotID, ids map[graph.SlotID]report.NodeID) {
+func (v *view) follow(edges []report.Edge, parent graph.SlotID, kids []graph.SlotID, ids map[graph.SlotID]report.NodeID) {
 	if len(edges) == 0 {
 		return
 	}
@@ -160,7 +159,7 @@ func (v *view) follow(edges []report.Edge, kids []graph.SlotID, ids map[graph.Sl
 		into[x.To] = append(into[x.To], i)
 	}
 	gaps, before := make([][]int64, len(edges)), make([][]int64, len(edges))
-	for _, f := range v.families(kids) {
+	for _, f := range v.families(parent) {
 		for to, list := range into {
 			t, ok := f.calls[slot[to]]
 			if !ok {

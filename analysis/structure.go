@@ -257,7 +257,7 @@ func (a *analyzer) edges(e *report.Endpoint, v *view, kids []graph.SlotID, ids m
 			}
 		}
 	}
-	v.follow(e.Structure.Edges[first:], kids, ids)
+	v.follow(e.Structure.Edges[first:], a.reading.Dict.SlotAt(kids[0]).Parent, kids, ids)
 }
 
 // maxEdges is how many siblings are compared for the reduction, whose cost is
