@@ -87,8 +87,8 @@ func (p *Pair) untimed() string {
 			return "start times are not known"
 		case len(s.x) < minTimed:
 			return fmt.Sprintf("%d requests on one side, and blocks of time need %d", len(s.x), minTimed)
-		case s.span() < minBlocks:
-			return fmt.Sprintf("one side lasts %d s, and blocks of time need %d s", s.span(), minBlocks)
+		case s.span() < minShort:
+			return fmt.Sprintf("one side lasts %d s, and blocks of time need %d s", s.span(), minShort)
 		}
 	}
 	return ""
