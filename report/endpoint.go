@@ -252,5 +252,9 @@ type Exemplar struct {
 	TraceID    string `json:"trace_id"`    // as in the file
 	Set        string `json:"set"`         // Baseline or Current
 	DurationMs Num    `json:"duration_ms"` // of its entry span
-	Why        string `json:"why"`         // what it shows
+
+	// Percentile is the share of the set's requests, 0..1, weighted, that took as long or less.
+	Percentile Num `json:"percentile"`
+
+	Why string `json:"why"` // what it shows
 }

@@ -14,6 +14,9 @@ type Options struct {
 	// baseline's and by this many nanoseconds.
 	MinShare, MinNS float64
 
+	// Seed is that of resampling, for samples made with it.
+	Seed uint64
+
 	// MaxRise is the share of the baseline's quantile that the upper bound of its rise must stay below for
 	// the verdict that nothing got worse.
 	MaxRise float64

@@ -506,12 +506,21 @@ func (b *builder) exemplars(e *report.Endpoint) {
 		return
 	}
 	b.heading(3, plain("Requests worth opening"))
-	t := Table{Columns: []Column{{Head: "trace", Shrink: true}, {Head: "set"}, {Head: "duration", Right: true}, {Head: "why", Wrap: true}}}
+	t := Table{Columns: []Column{{Head: "trace", Shrink: true}, {Head: "set"}, {Head: "duration", Right: true}, {Head: "at", Right: true}, {Head: "why", Wrap: true}}}
 	for _, x := range e.Exemplars[:min(len(e.Exemplars), tableRows)] {
-		t.Rows = append(t.Rows, Row{Cells: []Cell{cell(b.name(x.TraceID)), cell(x.Set), b.num(dur(x.DurationMs)), cell(b.prose(x.Why))}})
+		t.Rows = append(t.Rows, Row{Cells: []Cell{cell(b.name(x.TraceID)), cell(x.Set), b.num(dur(x.DurationMs)), cell(place(x.Percentile)), cell(b.prose(x.Why))}})
 	}
 	if n := len(e.Exemplars) - tableRows; n > 0 {
 		t.Rows = append(t.Rows, more(n, "request", len(t.Columns)))
 	}
 	b.add(t, Para{Text: Text{dim("tailscope trace ID PATH… shows one as a waterfall.")}, Tight: true})
+}
+
+// place is a share of requests, 0..1, as a percentile.
+func place(x report.Num) string {
+	v, ok := x.Get()
+	if !ok {
+		return ""
+	}
+	return "p" + percentile(v)
 }
