@@ -60,22 +60,22 @@ type object = map[string]any
 
 // enums are the words that a type's values are drawn from.
 var enums = map[reflect.Type]any{
-	reflect.TypeFor[Verdict]():          Verdicts,
-	reflect.TypeFor[Kind]():             Kinds,
-	reflect.TypeFor[Cause]():            Causes,
-	reflect.TypeFor[Strength]():         Strengths,
-	reflect.TypeFor[GuardKind]():        GuardKinds,
-	reflect.TypeFor[GuardStatus]():      GuardStatuses,
-	reflect.TypeFor[Severity]():         Severities,
-	reflect.TypeFor[DifferenceKind]():   DifferenceKinds,
-	reflect.TypeFor[Mode]():             Modes,
-	reflect.TypeFor[ActionVerdict]():    ActionVerdicts,
-	reflect.TypeFor[Source]():           Sources,
-	reflect.TypeFor[CheckStatus]():      CheckStatuses,
-	reflect.TypeFor[MetricType]():       MetricTypes,
-	reflect.TypeFor[NoticeKind]():       NoticeKinds,
-	reflect.TypeFor[Propagated]():       PropagatedVerdicts,
-	reflect.TypeFor[report.DriftKind](): report.DriftKinds,
+	reflect.TypeFor[Verdict]():        Verdicts,
+	reflect.TypeFor[Kind]():           Kinds,
+	reflect.TypeFor[Cause]():          Causes,
+	reflect.TypeFor[Strength]():       Strengths,
+	reflect.TypeFor[GuardKind]():      GuardKinds,
+	reflect.TypeFor[GuardStatus]():    GuardStatuses,
+	reflect.TypeFor[Severity]():       Severities,
+	reflect.TypeFor[DifferenceKind](): DifferenceKinds,
+	reflect.TypeFor[Mode]():           Modes,
+	reflect.TypeFor[ActionVerdict]():  ActionVerdicts,
+	reflect.TypeFor[Source]():         Sources,
+	reflect.TypeFor[CheckStatus]():    CheckStatuses,
+	reflect.TypeFor[MetricType]():     MetricTypes,
+	reflect.TypeFor[NoticeKind]():     NoticeKinds,
+	reflect.TypeFor[Propagated]():     PropagatedVerdicts,
+	reflect.TypeFor[DriftKind]():      DriftKinds,
 }
 
 // schemaOf is the JSON Schema of root. "More fields may be added": objects stay open.
