@@ -31,6 +31,7 @@ type Asking struct {
 	nblocks    int
 	slots      [2]map[graph.SlotID][]graph.SlotID // relative → absolute
 	attributes []*Attribute
+	mixSplit   *MixSplit // by the attribute of a change of mix
 	owned      [2][]ownCall
 	found      []*queue
 	called     []*target
