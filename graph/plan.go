@@ -188,6 +188,12 @@ type Evaluator struct {
 	dropped    []bool
 }
 
+// Half is when a half began and ended, from the entry's start, in the plan that was evaluated last; not ok of one that
+// is not there.
+func (e *Evaluator) Half(half int32) (start, end int64, ok bool) {
+	return e.start[half], e.end[half], !e.dropped[half]
+}
+
 // Latency is the request's latency in ns if its stretches were values. drop, if
 // not nil, tells of halves that are not there: what waited for them does not.
 func (e *Evaluator) Latency(p *Plan, values []int64, drop func(half int32) bool) int64 {

@@ -106,7 +106,7 @@ which causes could explain it, each with an observation that would refute it.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &usageError{err.Error(), c.CommandPath() + " --help lists the flags"}
 	})
-	root.AddCommand(analyzeCommand(), tuiCommand(), graphCommand(), traceCommand(), inspectCommand(), timeoutsCommand(), whatIfCommand(), mergeCommand(), explainCommand(), convertCommand())
+	root.AddCommand(analyzeCommand(), tuiCommand(), graphCommand(), traceCommand(), inspectCommand(), timeoutsCommand(), whatIfCommand(), checkCommand(), mergeCommand(), explainCommand(), convertCommand())
 	return root
 }
 
