@@ -478,19 +478,19 @@ func (b *builder) mix(r *report.Report, e *report.Endpoint) {
 		t.Rows = append(t.Rows, more(n, "value", len(t.Columns)))
 	}
 	b.add(t)
-	b.mixSplit(e.MixSplit)
+	b.mixSplit(r, e.MixSplit)
 }
 
 // mixSplit says how much of the change is other shares and how much other latencies, in both orders.
-func (b *builder) mixSplit(m *report.MixSplit) {
+func (b *builder) mixSplit(r *report.Report, m *report.MixSplit) {
 	if m == nil {
 		return
 	}
-	t := Table{Columns: []Column{{Head: "by " + b.name(m.Attribute), Shrink: true}, {Head: "other shares", Right: true}, {Head: "95 %", Right: true, Under: true},
-		{Head: "other latencies", Right: true}, {Head: "95 %", Right: true, Under: true}, {Head: "rests on", Right: true}}}
+	t := Table{Columns: []Column{{Head: "by " + b.name(m.Attribute), Shrink: true}, {Head: "then", Right: true}, {Head: "other shares", Right: true}, {Head: b.confidence(r), Right: true, Under: true},
+		{Head: "other latencies", Right: true}, {Head: b.confidence(r), Right: true, Under: true}, {Head: "one-sided", Right: true}, {Head: "rests on", Right: true}}}
 	var all []report.Num
 	for _, o := range m.Orders {
-		all = append(all, o.MixMs, o.BehaviourMs)
+		all = append(all, o.CounterfactualMs, o.MixMs, o.BehaviourMs)
 	}
 	s := scaleOf(0, all...)
 	for _, o := range m.Orders {
@@ -502,8 +502,8 @@ func (b *builder) mixSplit(m *report.MixSplit) {
 		if o.Reweighted == m.Lead {
 			first.Text = append(first.Text, b.note("leads: it rests on more requests beyond the quantile"))
 		}
-		t.Rows = append(t.Rows, Row{Cells: []Cell{first, b.num(s.signed(o.MixMs, o.MixCIMs)), b.dimNum(s.interval(o.MixCIMs, true)), b.num(s.signed(o.BehaviourMs, o.BehaviourCIMs)),
-			b.dimNum(s.interval(o.BehaviourCIMs, true)), cell(count(o.TailN))}})
+		t.Rows = append(t.Rows, Row{Cells: []Cell{first, b.num(s.num(o.CounterfactualMs)), b.num(s.signed(o.MixMs, o.MixCIMs)), b.dimNum(s.interval(o.MixCIMs, true)), b.num(s.signed(o.BehaviourMs, o.BehaviourCIMs)),
+			b.dimNum(s.interval(o.BehaviourCIMs, true)), b.num(s.plus(o.SupportMs.Or(0))), cell(count(o.TailN))}})
 	}
 	b.add(t)
 	line := "Mix or behaviour, in " + s.unit + ": " + m.Strength
