@@ -57,6 +57,9 @@ type job struct {
 
 // report has a report made of a window that was just completed.
 func (e *Engine) report(c *completed, now time.Time) {
+	if e.o.NoReports {
+		return
+	}
 	j := job{at: now, index: c.index, cut: c.open}
 	if e.o.Window > 0 {
 		j.window = e.begins(c.index)

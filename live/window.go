@@ -285,6 +285,29 @@ func (e *Engine) keep(c *completed) {
 	}
 }
 
+// Snapshot is the encoded snapshot of the last completed window, all versions
+// joined; nil if there is none.
+func (e *Engine) Snapshot() ([]byte, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.completed) == 0 {
+		return nil, nil
+	}
+	parts := e.completed[len(e.completed)-1].parts
+	if len(parts) == 1 {
+		return parts[0].snapshot, nil
+	}
+	joined := summary.New()
+	for _, p := range parts {
+		runs, err := summary.Decode(p.snapshot)
+		if err != nil {
+			return nil, err
+		}
+		joined.Merge(runs[0])
+	}
+	return summary.Encode([]*summary.Summary{joined}), nil
+}
+
 func (e *Engine) keptBytes() (n int64) {
 	for _, c := range e.completed {
 		for _, p := range c.parts {

@@ -25,6 +25,7 @@ const (
 	exitBreach        = 1 // check: a budget is breached
 	exitUnusable      = 2 // input or usage
 	exitNotComparable = 3 // every compared endpoint
+	exitInterrupted   = 130
 )
 
 // version is set by the linker in releases.
@@ -70,7 +71,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitDone // the reader has seen enough
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "tailscope: interrupted")
-		return 130
+		return exitInterrupted
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "tailscope: %s\n", printable(usage.msg))
 		if usage.cure != "" {
@@ -106,7 +107,7 @@ which causes could explain it, each with an observation that would refute it.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &usageError{err.Error(), c.CommandPath() + " --help lists the flags"}
 	})
-	root.AddCommand(analyzeCommand(), tuiCommand(), graphCommand(), traceCommand(), inspectCommand(), timeoutsCommand(), mergeCommand(), explainCommand(), convertCommand())
+	root.AddCommand(analyzeCommand(), tuiCommand(), graphCommand(), traceCommand(), inspectCommand(), timeoutsCommand(), mergeCommand(), explainCommand(), convertCommand(), serveCommand(), captureCommand())
 	return root
 }
 
