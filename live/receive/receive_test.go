@@ -236,8 +236,13 @@ func TestHTTP(t *testing.T) {
 			t.Errorf("%s as %s %s: %d %s, want %d %s", c.path, c.media, c.encoding, status, answer, c.status, c.answer)
 		}
 	}
-	if resp, err := http.Get(url + "/v1/traces"); err != nil || resp.StatusCode != 405 {
-		t.Errorf("GET: %v %v", resp, err)
+	resp, err := http.Get(url + "/v1/traces")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != 405 {
+		t.Errorf("GET: %d", resp.StatusCode)
 	}
 	if h.Logs() != 1 || h.Damaged() != 2 {
 		t.Errorf("%d logs, %d damaged", h.Logs(), h.Damaged())
