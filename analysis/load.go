@@ -66,10 +66,12 @@ func (l *Loaded) run(ctx context.Context, o *Options, side int, paths []string) 
 			return runs, nil
 		}
 	}
-	set, err := ingest.Read(ctx, paths, ingest.Options{Stdin: o.Stdin, Progress: o.Progress})
+	src, err := read(ctx, o, paths)
 	if err != nil {
 		return nil, err
 	}
+	defer src.close()
+	set := src.set
 	for _, f := range set.Files {
 		file := report.File{Path: f.Path, Set: setName(side), Format: f.Format, Spans: f.Spans, MetricPoints: f.MetricPoints, Rejected: f.Rejected, ErrorsTotal: f.ErrorsTotal}
 		for _, e := range f.Errors {
@@ -84,17 +86,24 @@ func (l *Loaded) run(ctx context.Context, o *Options, side int, paths []string) 
 		l.Unknown[k] += n
 	}
 	if o.Split != "" {
-		return l.split(set, o)
+		return l.split(src)
 	}
 	s := summary.New()
 	judge := o.judge()
 	if l.seen != nil {
-		l.seen.spans(set.Spans)
 		judge = l.seen.requests(judge)
 	}
-	o.names(set.Spans)
-	s.AddSpans(set.Spans, judge)
-	s.Metrics = set.Metrics.Fold()
+	err = src.each(func(store *trace.Store) error {
+		if l.seen != nil {
+			l.seen.spans(store)
+		}
+		s.AddSpans(store, judge)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Metrics = src.metrics()
 	return []*summary.Summary{s}, nil
 }
 

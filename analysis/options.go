@@ -28,6 +28,10 @@ type Options struct {
 	Progress func(done, total int64) // of bytes; may be nil
 	Version  string
 
+	// Memory bounds what an analysis takes, in bytes: spans beyond their share of
+	// it are kept on disk. Zero: no bound.
+	Memory int64
+
 	Endpoint, Service *regexp.Regexp // only these; nil: all
 	Inner             bool           // inner endpoints too
 	Since, Until      time.Time      // of the entry span's start; zero: open

@@ -72,7 +72,8 @@ func (c *cutter) start(refs []trace.SpanRef) trace.Time {
 
 // split makes the two sides of one data set: it sets the baseline and returns the
 // current side.
-func (l *Loaded) split(set *ingest.Set, o *Options) ([]*summary.Summary, error) {
+func (l *Loaded) split(src *source) ([]*summary.Summary, error) {
+	o := src.o
 	path := ""
 	if len(o.Current) > 0 && len(o.Current[0]) > 0 {
 		path = o.Current[0][0]
@@ -80,7 +81,7 @@ func (l *Loaded) split(set *ingest.Set, o *Options) ([]*summary.Summary, error) 
 	fail := func(cure, format string, args ...any) error {
 		return &ingest.InputError{Path: path, Problem: "cannot be split: " + fmt.Sprintf(format, args...), Cure: cure}
 	}
-	c := &cutter{store: set.Spans}
+	c := &cutter{}
 	key, want, only := strings.Cut(o.Split, "=")
 	switch key {
 	case splitTime:
@@ -99,7 +100,7 @@ func (l *Loaded) split(set *ingest.Set, o *Options) ([]*summary.Summary, error) 
 	values := map[string]*seen{}
 	first, last := trace.NoTime, trace.NoTime
 	without := 0
-	graph.Group(set.Spans, func(_ trace.TraceID, refs []trace.SpanRef) {
+	look := func(_ trace.TraceID, refs []trace.SpanRef) {
 		at := c.start(refs)
 		if first == trace.NoTime || at < first {
 			first = at
@@ -122,7 +123,15 @@ func (l *Loaded) split(set *ingest.Set, o *Options) ([]*summary.Summary, error) 
 		}
 		s.n++
 		s.first = min(s.first, at)
+	}
+	err := src.each(func(store *trace.Store) error {
+		c.store = store
+		graph.Group(store, look)
+		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
 	var side func(refs []trace.SpanRef) int // −1: neither
 	switch {
 	case c.key == "":
@@ -184,9 +193,19 @@ func (l *Loaded) split(set *ingest.Set, o *Options) ([]*summary.Summary, error) 
 		}
 	}
 	sides := [2]*summary.Summary{summary.New(), summary.New()}
-	for i, s := range sides {
-		s.AddTraces(set.Spans, o.judge(), func(refs []trace.SpanRef) bool { return side(refs) == i })
-		s.Metrics = set.Metrics.Fold()
+	judge := o.judge()
+	err = src.each(func(store *trace.Store) error {
+		c.store = store
+		for i, s := range sides {
+			s.AddTraces(store, judge, func(refs []trace.SpanRef) bool { return side(refs) == i })
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sides {
+		s.Metrics = src.metrics()
 	}
 	for i, s := range sides {
 		if len(s.Records) == 0 {

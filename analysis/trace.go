@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
-	"github.com/tailscope/tailscope/ingest"
 	"github.com/tailscope/tailscope/latework"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/report"
@@ -37,17 +36,34 @@ func Trace(ctx context.Context, o *Options, id string) (*report.Trace, error) {
 	if len(o.Current) != 1 || len(o.Baseline) != 0 {
 		return nil, fmt.Errorf("analysis: a trace is looked up in one data set")
 	}
-	set, err := ingest.Read(ctx, o.Current[0], ingest.Options{Stdin: o.Stdin, Progress: o.Progress})
+	src, err := read(ctx, o, o.Current[0])
 	if err != nil {
 		return nil, err
 	}
-	store := set.Spans
-	o.names(store)
+	defer src.close()
 	s := summary.New()
-	s.AddSpans(store, o.judge())
-	want, refs, err := find(store, id)
+	judge := o.judge()
+	f := &finder{id: id}
+	err = src.each(func(part *trace.Store) error {
+		s.AddSpans(part, judge)
+		f.look(part)
+		return nil
+	})
 	if err != nil {
 		return nil, err
+	}
+	if len(f.found) != 1 {
+		return nil, &TraceError{id, len(f.found), f.traces}
+	}
+	want := f.found[0]
+	store := trace.NewStore(trace.NewTables())
+	o.names(store)
+	if err := store.AddPacked(f.spans); err != nil {
+		return nil, err
+	}
+	refs := make([]trace.SpanRef, store.Len())
+	for i := range refs {
+		refs[i] = trace.SpanRef(i)
 	}
 	reading := summary.Read(nil, []*summary.Summary{s}, o.reading())
 	t := &tracer{
@@ -60,26 +76,32 @@ func Trace(ctx context.Context, o *Options, id string) (*report.Trace, error) {
 	return t.trace()
 }
 
-// find is the trace that id names, with its spans.
-func find(store *trace.Store, id string) (trace.TraceID, []trace.SpanRef, error) {
-	var found []trace.TraceID
-	var spans []trace.SpanRef
-	exact := store.TextTraceID([]byte(id))
-	prefix, traces, hit := strings.ToLower(id), 0, false
+// A finder looks for the trace that an id names. It keeps its spans, which the
+// store that they were found in may not.
+type finder struct {
+	id     string
+	traces int
+	found  []trace.TraceID
+	exact  bool
+	spans  []byte // of the last found, packed
+	packer trace.Packer
+}
+
+func (f *finder) look(store *trace.Store) {
+	exact := store.TextTraceID([]byte(f.id))
+	prefix := strings.ToLower(f.id)
 	graph.Group(store, func(t trace.TraceID, refs []trace.SpanRef) {
-		traces++
+		f.traces++
 		switch text := store.TraceIDText(t); {
-		case t == exact || text == id:
-			found, spans, hit = []trace.TraceID{t}, slices.Clone(refs), true
-		case !hit && (strings.HasPrefix(strings.ToLower(text), prefix) || strings.HasPrefix(strings.TrimLeft(text, "0"), prefix)) && id != "":
-			found = append(found, t)
-			spans = slices.Clone(refs)
+		case t == exact || text == f.id:
+			f.found, f.exact = []trace.TraceID{t}, true
+		case !f.exact && f.id != "" && (strings.HasPrefix(strings.ToLower(text), prefix) || strings.HasPrefix(strings.TrimLeft(text, "0"), prefix)):
+			f.found = append(f.found, t)
+		default:
+			return
 		}
+		f.spans = f.packer.Append(f.spans[:0], store, refs)
 	})
-	if len(found) != 1 {
-		return trace.TraceID{}, nil, &TraceError{id, len(found), traces}
-	}
-	return found[0], spans, nil
 }
 
 type tracer struct {

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/trace"
@@ -167,9 +168,32 @@ func (r *Record) Duration() int64 { return r.Calls[0].Outer().Duration() }
 // Start is the start of the entry span.
 func (r *Record) Start() trace.Time { return r.Calls[0].Outer().Start }
 
-// Compare orders records by what they say, whatever the order of the input.
+// Compare orders records by what they say, whatever the order of the input. Two
+// requests of one trace may have entries of one id; then codes decide, which
+// mean something only in a canonical Dict.
 func (r *Record) Compare(o *Record) int {
-	return cmp.Or(r.TraceID.Compare(o.TraceID), cmp.Compare(r.Start(), o.Start()), cmp.Compare(r.Entry, o.Entry), cmp.Compare(len(r.Calls), len(o.Calls)))
+	if c := cmp.Or(r.TraceID.Compare(o.TraceID), cmp.Compare(r.Start(), o.Start()), cmp.Compare(r.Entry, o.Entry), cmp.Compare(len(r.Calls), len(o.Calls)), cmp.Compare(r.Duration(), o.Duration())); c != 0 {
+		return c
+	}
+	if c := cmp.Or(cmp.Compare(r.Outcome, o.Outcome), cmp.Compare(r.Standing, o.Standing), cmp.Compare(r.Reason, o.Reason), cmp.Compare(r.Class, o.Class), cmp.Compare(r.Weight, o.Weight), cmp.Compare(r.Before, o.Before)); c != 0 {
+		return c
+	}
+	if c := slices.CompareFunc(r.Calls, o.Calls, compareCalls); c != 0 {
+		return c
+	}
+	return slices.CompareFunc(r.Attrs, o.Attrs, func(a, b trace.Attr) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value))
+	})
+}
+
+func compareCalls(a, b Call) int {
+	half := func(a, b *Half) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End), cmp.Compare(a.Proc, b.Proc))
+	}
+	return cmp.Or(
+		cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.Parent, b.Parent), half(&a.Client, &b.Client), half(&a.Work, &b.Work),
+		cmp.Compare(a.ClientEnd, b.ClientEnd), cmp.Compare(a.WorkEnd, b.WorkEnd), cmp.Compare(a.Flags, b.Flags), cmp.Compare(a.Attempt, b.Attempt),
+	)
 }
 
 // Remap translates the record's codes in place.

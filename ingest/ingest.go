@@ -28,6 +28,13 @@ type Options struct {
 	KeepAll  bool                    // keep all attributes of all spans, at any length, as a conversion needs
 	Progress func(done, total int64) // told of bytes of input, from any goroutine but never by two at once; may be nil; total is 0 if unknown
 	Limits   Limits
+
+	// Part takes what was read whenever it fills PartBytes of memory, so that input
+	// larger than memory can be read; the Set then holds only the rest. The stores
+	// are Part's until it returns. An error ends the reading. A single document or
+	// message is never parted.
+	Part      func(spans *trace.Store, metrics *metric.Store) error
+	PartBytes int64
 }
 
 // A Set is what was read.
@@ -94,8 +101,18 @@ func Read(ctx context.Context, paths []string, o Options) (*Set, error) {
 		return nil, err
 	}
 	set := p.set
-	if set.Spans.Len() == 0 && set.Metrics.Points() == 0 {
+	if !set.usable() {
 		return set, nothingUsable(set)
 	}
 	return set, nil
+}
+
+// usable reports whether spans or points were read.
+func (s *Set) usable() bool {
+	for i := range s.Files {
+		if s.Files[i].Spans+s.Files[i].MetricPoints > 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -47,7 +47,7 @@ type result struct {
 	*sink
 	chunk  *chunk
 	tables *trace.Tables // a view
-	remap  *trace.Remap  // of the worker, into the set's tables
+	remap  *remap        // of the worker
 	worker *worker       // whose store it is
 	last   bool          // the file ends here
 }
@@ -72,6 +72,8 @@ type pool struct {
 		index   int
 		waiting map[[2]int]*result
 	}
+
+	cancel context.CancelCauseFunc
 
 	done     atomic.Int64 // bytes read
 	total    int64
@@ -111,6 +113,7 @@ func (p *pool) count(n int) {
 func (p *pool) run(ctx context.Context, workers int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	p.cancel = cancel
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
@@ -127,6 +130,9 @@ func (p *pool) run(ctx context.Context, workers int) error {
 		return context.Cause(ctx)
 	}
 	p.joinRotated(&worker{pool: p})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if p.options.Progress != nil {
 		p.options.Progress(p.done.Load(), p.total)
 	}
@@ -176,13 +182,20 @@ type worker struct {
 	single bool
 	file   int // of the last chunk
 	tables *trace.Tables
-	remap  *trace.Remap
+	remap  *remap
 	pairs  *pairs
 	json   jsonDecoder
 	proto  protoDecoder
 
 	lock sync.Mutex
 	free []*trace.Store
+}
+
+// A remap is the translation of a worker's tables into those of the set. It is
+// begun anew when those are.
+type remap struct {
+	trace.Remap
+	into *trace.Tables
 }
 
 // maxTables is how many strings a worker's tables hold before new ones are
@@ -215,11 +228,11 @@ func (w *worker) step() bool {
 // begin sees to the worker's tables.
 func (w *worker) begin() {
 	switch {
-	case w.single && w.tables != nil:
+	case w.single && w.tables == w.pool.set.Tables:
 	case w.single:
 		w.tables, w.remap, w.pairs = w.pool.set.Tables, nil, newPairs()
 	case w.tables == nil || w.tables.Strings() > maxTables:
-		w.tables, w.remap, w.pairs = trace.NewTables(), new(trace.Remap), newPairs()
+		w.tables, w.remap, w.pairs = trace.NewTables(), new(remap), newPairs()
 	}
 }
 
@@ -312,9 +325,12 @@ func (p *pool) join(r *result, file int) {
 		f.MetricPoints += int64(r.points.Points())
 		p.grow(r.spans)
 		if r.remap != nil {
-			set.Tables.AbsorbMore(r.tables, r.remap)
-			set.Spans.Append(r.spans, r.remap)
-			set.Metrics.Append(r.points, r.remap)
+			if r.remap.into != set.Tables {
+				*r.remap = remap{into: set.Tables}
+			}
+			set.Tables.AbsorbMore(r.tables, &r.remap.Remap)
+			set.Spans.Append(r.spans, &r.remap.Remap)
+			set.Metrics.Append(r.points, &r.remap.Remap)
 		} else {
 			set.Spans.Append(r.spans, nil)
 			if r.points.Points() > 0 {
@@ -322,6 +338,7 @@ func (p *pool) join(r *result, file int) {
 			}
 		}
 		r.worker.release(r.spans)
+		p.part()
 	}
 	src.formats |= r.formats
 	if r.head != nil {
@@ -364,6 +381,20 @@ func (p *pool) join(r *result, file int) {
 	}
 }
 
+// part hands over what was read when it has become large, and begins anew.
+func (p *pool) part() {
+	set := p.set
+	if p.options.Part == nil || set.Spans.Len() == 0 || set.Spans.Bytes()+set.Tables.Bytes() < p.options.PartBytes {
+		return
+	}
+	if err := p.options.Part(set.Spans, set.Metrics); err != nil {
+		p.cancel(err)
+	}
+	set.Tables = trace.NewTables()
+	set.Spans = set.Spans.Renew(set.Tables)
+	set.Metrics = metric.NewStore(set.Tables)
+}
+
 // grow makes room for all spans of the input, if it can be told how many there
 // are: when some are read and the size of the input is known.
 func (p *pool) grow(o *trace.Store) {
@@ -373,6 +404,9 @@ func (p *pool) grow(o *trace.Store) {
 		return
 	}
 	all := float64(s.Len()+o.Len()) * float64(p.total) / float64(done)
+	if p.options.Part != nil && s.Len() > 0 { // no more than a part's
+		all = min(all, float64(p.options.PartBytes)/float64(s.Bytes()+p.set.Tables.Bytes())*float64(s.Len()))
+	}
 	if want := int(min(1.1*all, 8*float64(s.Len()+o.Len()))); want > s.Len() {
 		s.Grow(want-s.Len(), o)
 	}

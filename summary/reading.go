@@ -96,24 +96,24 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	all := New()
 	sides := [2][]*Summary{base, cur}
 	r := &Reading{}
+	runOf := map[*graph.Record]int32{} // where there are several
 	for side, runs := range sides {
 		if side == Baseline && len(runs) == 0 {
 			continue
 		}
 		set := &Set{Runs: len(runs), Graph: graph.NewFold(), Queues: queuewait.NewFold(), Metrics: metric.NewFold(), Counts: Counts{From: trace.NoTime, To: trace.NoTime, Defects: trace.Tally{}}}
 		joined := New()
-		runOf := map[*graph.Record]int32{}
 		for i, s := range runs {
-			for _, rec := range s.Records {
-				runOf[rec] = int32(i)
+			if i > 0 {
+				for _, rec := range s.Records {
+					runOf[rec] = int32(i)
+				}
 			}
 			joined.Merge(s)
 		}
-		slices.SortFunc(joined.Records, (*graph.Record).Compare)
 		m := all.Dict.Absorb(joined.Dict)
 		for _, rec := range joined.Records {
 			rec.Remap(m)
-			set.RunOf = append(set.RunOf, runOf[rec])
 		}
 		set.Records = joined.Records
 		set.Graph.Merge(joined.Graph, m)
@@ -130,8 +130,16 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	dict, m := all.Dict.Canonical(used)
 	r.Dict = dict
 	for _, set := range r.Sets {
-		if set != nil {
-			set.remap(m)
+		if set == nil {
+			continue
+		}
+		set.remap(m)
+		slices.SortFunc(set.Records, (*graph.Record).Compare)
+		set.RunOf = make([]int32, len(set.Records))
+		for i, rec := range set.Records {
+			if len(runOf) > 0 {
+				set.RunOf[i] = runOf[rec]
+			}
 		}
 	}
 	r.resolution = resolve(dict, r.Sets)

@@ -141,6 +141,8 @@ type Store struct {
 	traceIDTexts map[TraceID]string
 	spanIDTexts  map[SpanID]string
 
+	sparse int // bytes of memory of the sparse columns, about
+
 	last         []Attr // by place in the list of attributes: the last that was met there
 	analysedKeys []int8 // per StringID of a key: 0 not asked yet, 1 kept of every span, -1 not
 }
@@ -203,6 +205,9 @@ func (s *Store) Add(r *RawSpan) SpanRef {
 			links[i] = Link(l)
 		}
 		s.links[ref] = links
+	}
+	if len(r.StatusMessage)+len(r.TraceState)+len(r.Events)+len(r.Links) > 0 {
+		s.sparse += sparseBytes(s.statusMessages[ref], s.traceStates[ref], s.events[ref], s.links[ref])
 	}
 	return ref
 }
@@ -343,12 +348,23 @@ func (s *Store) Reset() {
 	s.resources, s.scopes = s.resources[:0], s.scopes[:0]
 	s.kinds, s.statuses, s.flags = s.kinds[:0], s.statuses[:0], s.flags[:0]
 	s.attrOffset, s.attrs = s.attrOffset[:1], s.attrs[:0]
+	s.sparse = 0
 	clear(s.statusMessages)
 	clear(s.traceStates)
 	clear(s.events)
 	clear(s.links)
 	clear(s.traceIDTexts)
 	clear(s.spanIDTexts)
+}
+
+// Renew returns an empty store over other tables that takes over the memory of s,
+// which is not to be used again.
+func (s *Store) Renew(tables *Tables) *Store {
+	s.Reset()
+	n := *s
+	n.Tables, n.last, n.analysedKeys = tables, nil, nil
+	*s = Store{}
+	return &n
 }
 
 // Cap is the number of spans there is room for.
@@ -380,6 +396,7 @@ func (s *Store) Append(o *Store, m *Remap) {
 	s.kinds = append(s.kinds, o.kinds...)
 	s.statuses = append(s.statuses, o.statuses...)
 	s.flags = append(s.flags, o.flags...)
+	s.sparse += o.sparse
 	first := uint32(len(s.attrs))
 	for _, at := range o.attrOffset[1:] {
 		s.attrOffset = append(s.attrOffset, first+at)

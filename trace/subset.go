@@ -93,6 +93,7 @@ func (s *Store) AppendSpans(o *Store, refs []SpanRef, m *Moves) {
 		if links, ok := o.links[r]; ok {
 			s.links[at] = links
 		}
+		s.sparse += sparseBytes(s.statusMessages[at], s.traceStates[at], s.events[at], s.links[at])
 		if text, ok := o.traceIDTexts[o.traceIDs[r]]; ok {
 			s.traceIDTexts[o.traceIDs[r]] = text
 		}
@@ -105,19 +106,10 @@ func (s *Store) AppendSpans(o *Store, refs []SpanRef, m *Moves) {
 }
 
 // Bytes is about how much memory the spans of s hold, without the tables: the
-// length of the columns, what a map costs for each of its entries, and events.
+// length of the columns, and what the sparse ones cost.
 func (s *Store) Bytes() int64 {
-	const (
-		columns = 16 + 8 + 8 + 8 + 8 + 4 + 4 + 4 + 1 + 1 + 1 + 4
-		entry   = 48 // of a map: key, value, and the free place of a table that is half full
-		event   = 40
-		attr    = 8
-	)
-	n := int64(len(s.ids))*columns + int64(len(s.attrs))*attr
-	n += int64(len(s.statusMessages)+len(s.traceStates)+len(s.traceIDTexts)+len(s.spanIDTexts)) * entry
-	n += int64(len(s.events)) * (entry + 2*event + 4*attr)
-	n += int64(len(s.links)) * (entry + 24)
-	return n
+	const columns = 16 + 8 + 8 + 8 + 8 + 4 + 4 + 4 + 1 + 1 + 1 + 4
+	return int64(len(s.ids)*columns + len(s.attrs)*attrSize + s.sparse + len(s.traceIDTexts)*sparseSize + len(s.spanIDTexts)*sparseSize)
 }
 
 // Bytes is about how much memory the strings, resources and scopes of t hold.

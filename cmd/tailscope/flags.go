@@ -24,6 +24,7 @@ type inputFlags struct {
 	since     string
 	until     string
 	inner     bool
+	memory    string
 }
 
 func (f *inputFlags) add(c *cobra.Command) {
@@ -34,6 +35,12 @@ func (f *inputFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.since, "since", "", "only requests that began at or after `TIME` (RFC 3339)")
 	c.Flags().StringVar(&f.until, "until", "", "only requests that began before `TIME` (RFC 3339)")
 	c.Flags().BoolVar(&f.inner, "inner", false, "also the endpoints that other services call")
+	f.addMemory(c)
+}
+
+// addMemory adds --memory alone.
+func (f *inputFlags) addMemory(c *cobra.Command) {
+	c.Flags().StringVar(&f.memory, "memory", "", "take at most `SIZE` of memory, as 512MiB: spans beyond it go to temporary files in $TMPDIR (default half of the machine's, or of its control group's)")
 }
 
 // analyzeFlags are those of an analysis.
@@ -101,6 +108,18 @@ func (f *inputFlags) options(o *analysis.Options) error {
 	if err != nil {
 		return err
 	}
+	o.Memory = defaultMemory()
+	if f.memory != "" {
+		n, err := parseSize(f.memory)
+		if err != nil {
+			return &usageError{"--memory: " + err.Error(), "write it as 512MiB or 2GiB"}
+		}
+		if n < leastMemory {
+			return &usageError{fmt.Sprintf("--memory: %s is too little", sizeText(n)), fmt.Sprintf("give %s or more", sizeText(leastMemory))}
+		}
+		o.Memory = n
+	}
+	limitMemory(o.Memory)
 	return f.load(o)
 }
 

@@ -53,6 +53,7 @@ func inspectCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&f.config, "config", "", "read `FILE` instead of tailscope.yaml")
+	f.addMemory(c)
 	c.Flags().StringVar(&format, "format", "text", "text, json, markdown or html")
 	c.Flags().StringVarP(&output, "output", "o", "", "write to `FILE`")
 	return c

@@ -63,6 +63,7 @@ caller left, the time at which it would have finished is estimated.`,
 		},
 	}
 	c.Flags().StringVar(&f.config, "config", "", "read `FILE` instead of tailscope.yaml")
+	f.addMemory(c)
 	c.Flags().StringVar(&edge, "edge", "", "the calls of which `EDGE`: CALLER→CALLEE, and an operation if one is meant")
 	c.Flags().StringVar(&format, "format", "text", "text, json, markdown or html")
 	c.Flags().StringVarP(&output, "output", "o", "", "write to `FILE`")
