@@ -47,7 +47,7 @@ func (a *analyzer) actions(e *report.Endpoint, v *view, r *hypotheses.Ranking) {
 		Service: e.Service, Operation: e.Operation,
 		Regression: v.Verdict.Outcome == stats.Regression, Quantile: a.o.Quantile,
 		Findings: r.Findings, Rules: a.rules(v, ""), Classes: map[string]config.Rules{},
-		Late:     action.Late{Attempts: float64(e.LateWork.Attempts), Late: float64(e.LateWork.LateAttempts), MeanStop: v.meanStop, LongTimeouts: e.LateWork.Warnings},
+		Late:     action.Late{Attempts: float64(e.LateWork.Attempts), Late: float64(e.LateWork.LateAttempts), MeanStop: v.meanStop, LongTimeouts: longTimeouts(e)},
 		Services: a.servicesOf(v),
 	}
 	if v.Verdict.Outcome == stats.Improvement {

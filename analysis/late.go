@@ -16,8 +16,8 @@ import (
 )
 
 // late fills the work after callers left, and after responses.
-func (a *analyzer) late(e *report.Endpoint, v *view) {
-	n := a.lateOf(v, v.side())
+func (a *analyzer) late(e *report.Endpoint, v *view, counted [2]*callCounts) {
+	n := &counted[summary.Current].late
 	seconds := window(v.side().Set)
 	v.meanStop = n.Total.MeanStop()
 	e.LateWork.LateTotals = lateTotals(n, seconds)
@@ -34,20 +34,9 @@ func (a *analyzer) late(e *report.Endpoint, v *view) {
 		return cmp.Or(cmp.Compare(y.TotalMs, x.TotalMs), cmp.Compare(x.Service, y.Service), cmp.Compare(x.Peer, y.Peer), cmp.Compare(x.Operation, y.Operation), cmp.Compare(y.Attempts, x.Attempts))
 	})
 	if b := v.Sides[summary.Baseline]; b != nil {
-		t := lateTotals(a.lateOf(v, b), window(b.Set))
+		t := lateTotals(&counted[summary.Baseline].late, window(b.Set))
 		e.LateWork.Baseline = &t
 	}
-	e.LateWork.Warnings = append(e.LateWork.Warnings, a.longTimeouts(v)...)
-}
-
-// lateOf counts over all requests of a side, also those that are not in the
-// percentiles because their caller left.
-func (a *analyzer) lateOf(v *view, s *hypotheses.Side) *latework.LateCounter {
-	n := &latework.LateCounter{}
-	a.walk(s, func(w *graph.Walker, q *summary.Request) {
-		n.Add(w, q.Record, weight(q.Weight), func(slot graph.SlotID) graph.SlotID { return v.Relative(q, slot) })
-	})
-	return n
 }
 
 // walk gives every request of a side that is no stream, with its path walked.
@@ -101,61 +90,17 @@ func (a *analyzer) lateEdge(slot graph.SlotID, l *latework.Late, seconds float64
 		r.Warnings = append(r.Warnings, text)
 	}
 	if l.StartedAfter > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%.0f calls began after their caller had left: a deadline that comes along would have refused them", l.StartedAfter))
+		r.Warnings = append(r.Warnings, plural(l.StartedAfter, "call", "calls")+" began after the caller had left: a deadline that comes along would have refused them")
 	}
 	return r
 }
 
-// longTimeouts says which calls are given longer than the objective leaves.
-func (a *analyzer) longTimeouts(v *view) (out report.List[string]) {
-	objective := a.objective(v, "")
-	if objective == 0 {
-		return nil
-	}
-	type seen struct{ ns, left []int64 }
-	by := map[graph.SlotID]*seen{}
-	for _, q := range v.side().All {
-		for i := 1; i < len(q.Calls); i++ {
-			c := &q.Calls[i]
-			if !c.Client.Seen() || c.ClientEnd != graph.TimedOut {
-				continue
-			}
-			slot := v.Relative(q, c.Slot)
-			if by[slot] == nil {
-				by[slot] = &seen{}
-			}
-			by[slot].ns = append(by[slot].ns, c.Client.Duration())
-			by[slot].left = append(by[slot].left, int64(objective)-int64(c.Client.Start-q.Start()))
-		}
-	}
-	slots := make([]graph.SlotID, 0, len(by))
-	for slot := range by {
-		slots = append(slots, slot)
-	}
-	slices.Sort(slots)
-	for _, slot := range slots {
-		ns, ok := latework.Plateau(by[slot].ns)
-		if left := median(by[slot].left); ok && ns > left {
-			s := a.reading.Dict.SlotAt(slot)
-			out = append(out, fmt.Sprintf("%s gives %s %.4g ms where the objective leaves %.4g ms: a timeout of its own, not the remaining time", a.caller(s), a.shownOperation(s), float64(ns)/1e6, max(float64(left)/1e6, 0)))
-		}
-	}
-	return out
-}
-
 // attempts fills the calls that were tried more than once, or failed.
-func (a *analyzer) attempts(e *report.Endpoint, v *view) {
-	count := func(s *hypotheses.Side) map[latework.Target]*latework.Attempts {
-		n := &latework.AttemptCounter{}
-		a.walk(s, func(w *graph.Walker, q *summary.Request) {
-			n.Add(w, q.Record, weight(q.Weight), func(slot graph.SlotID) graph.SlotID { return v.Relative(q, slot) })
-		})
-		return n.Targets
-	}
-	cur := count(v.side())
+func (a *analyzer) attempts(e *report.Endpoint, v *view, counted [2]*callCounts) {
+	cur := counted[summary.Current].attempts.Targets
 	var base map[latework.Target]*latework.Attempts
-	if b := v.Sides[summary.Baseline]; b != nil {
-		base = count(b)
+	if b := counted[summary.Baseline]; b != nil {
+		base = b.attempts.Targets
 	}
 	d := a.reading.Dict
 	targets := slices.SortedFunc(maps.Keys(cur), func(x, y latework.Target) int {
@@ -167,12 +112,12 @@ func (a *analyzer) attempts(e *report.Endpoint, v *view) {
 			continue
 		}
 		s := a.reading.Dict.SlotAt(t.Slot())
-		row := report.Attempts{Service: a.caller(s), Peer: a.peer(s), Operation: a.shownOperation(s), AttemptTotals: attemptTotals(t)}
+		row := report.Attempts{Service: a.caller(s), Peer: a.peer(s), Operation: a.shownOperation(s), AttemptTotals: a.attemptTotals(t, cur)}
 		if v.Sides[summary.Baseline] != nil {
 			if b == nil {
 				b = &latework.Attempts{}
 			}
-			was := attemptTotals(b)
+			was := a.attemptTotals(b, base)
 			row.Baseline = &was
 		}
 		e.Attempts = append(e.Attempts, row)
@@ -182,11 +127,27 @@ func (a *analyzer) attempts(e *report.Endpoint, v *view) {
 	})
 }
 
-func attemptTotals(t *latework.Attempts) report.AttemptTotals {
-	return report.AttemptTotals{
+func (a *analyzer) attemptTotals(t *latework.Attempts, all map[latework.Target]*latework.Attempts) report.AttemptTotals {
+	r := report.AttemptTotals{
 		Logical: report.Float(t.Logical), Attempts: report.Float(t.Attempts), Retries: report.Float(t.Retries), Hedges: report.Float(t.Hedges), Duplicates: report.Float(t.Duplicates),
 		Failed: report.Float(t.Failed), FailedMs: report.Float(t.FailedNS / 1e6), BackoffMs: report.Float(t.BackoffNS / 1e6),
+		Amplification: report.Null, OverLayers: report.Null,
 	}
+	if t.Logical > 0 {
+		r.Amplification, r.OverLayers = report.Some(t.Amplification()), report.Some(a.overLayers(t, all))
+	}
+	return r
+}
+
+// overLayers is the amplification of a target's calls and of those above it.
+func (a *analyzer) overLayers(t *latework.Attempts, all map[latework.Target]*latework.Attempts) float64 {
+	layers := []float64{t.Amplification()}
+	for s := a.reading.Dict.SlotAt(t.Slot()).Parent; s != graph.NoSlot; s = a.reading.Dict.SlotAt(s).Parent {
+		if up := all[latework.TargetOf(a.reading.Dict, s)]; up != nil && up.Logical > 0 {
+			layers = append(layers, up.Amplification())
+		}
+	}
+	return latework.Amplification(layers...)
 }
 
 const (

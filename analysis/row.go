@@ -28,8 +28,10 @@ func (a *analyzer) row(v *view) report.Endpoint {
 	a.allocate(&e, v, nodes)
 	a.before(&e, v)
 	a.queues(&e, v)
-	a.late(&e, v)
-	a.attempts(&e, v)
+	counted := a.counted(v)
+	a.late(&e, v, counted)
+	a.attempts(&e, v, counted)
+	a.calls(&e, v, counted)
 	a.fanOut(&e, v, nodes)
 	a.causes(&e, v)
 	a.exemplars(&e, v)
@@ -120,7 +122,7 @@ func (a *analyzer) goodput(s *hypotheses.Side, objective time.Duration) report.N
 			good += weight(q.Weight)
 		}
 	}
-	return report.Some(good / offered)
+	return report.Some(population.Goodput(good, offered))
 }
 
 // confidence is the level of two-sided intervals.

@@ -62,7 +62,7 @@ func group(r *Record, calls []int32) {
 		pe, end := prev.Outer().End, prev.OuterEnd()
 		explicit := c.Attempt > 0
 		switch {
-		case pe <= c.Outer().Start && (end != Succeeded || explicit):
+		case pe <= c.Outer().Start && (end != Succeeded || explicit || prev.Flags&Redirected != 0):
 			c.Flags |= Retry
 		case pe > c.Outer().Start && (explicit || hedged(prev, c)):
 			c.Flags |= Hedge

@@ -124,6 +124,7 @@ func (b *Builder) Record(t *Tree, entry Node) *Record {
 	b.waits(r, t)
 	r.Waits = append(r.Waits, b.proxied...)
 	b.attempts(r)
+	b.flights(r, t)
 	if len(b.slab) > slabSize/2 {
 		b.slab = nil
 	}
@@ -166,8 +167,11 @@ func (b *Builder) call(t *Tree, w todo, first int) {
 		if out != n {
 			skip = t.Children(n)[0]
 		}
-		c.Client, c.ClientEnd = b.half(t, n), b.end(t, n)
+		c.Client, c.ClientEnd = b.half(t, n), b.end(t, n, true)
 		ref.Client = n
+		if c.Identity = b.identity(t, n); redirects(t.Store, t.Spans[n]) {
+			c.Flags |= Redirected
+		}
 		slot.Caller = b.endpoint(t, n)
 		if slot.Kind == trace.KindUnspecified || slot.Kind == trace.KindInternal {
 			slot.Kind = trace.KindClient
@@ -176,7 +180,7 @@ func (b *Builder) call(t *Tree, w todo, first int) {
 			proxy := server
 			server = b.application(t, proxy)
 			b.observed(t, at, proxy, server)
-			c.Work, c.WorkEnd = b.half(t, server), b.end(t, server)
+			c.Work, c.WorkEnd = b.half(t, server), b.end(t, server, false)
 			ref.Work = server
 			slot.Callee = b.endpoint(t, server)
 		}
@@ -191,7 +195,7 @@ func (b *Builder) call(t *Tree, w todo, first int) {
 		proxy := n
 		n = b.application(t, proxy)
 		b.observed(t, at, proxy, n)
-		c.Work, c.WorkEnd = b.half(t, n), b.end(t, n)
+		c.Work, c.WorkEnd = b.half(t, n), b.end(t, n, false)
 		c.Work.Interval = t.Interval(proxy) // the request is what was first seen of it
 		ref.Work = n
 		slot.Callee = b.endpoint(t, n)

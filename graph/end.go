@@ -3,73 +3,94 @@ package graph
 import (
 	"math"
 	"strconv"
-	"strings"
 
+	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/trace"
 )
 
 // end is how a span ended by its own word. A caller left if its span says
 // cancelled, deadline or timeout: gRPC 1 and 4, HTTP 499, 504 and 408, the
 // error's type, the status message.
-func (b *Builder) end(t *Tree, n Node) End {
+//
+// Words count less than an answer. A span with another status code was answered,
+// and nobody left: an order that "cannot be cancelled" is a refusal, and a server
+// that answers 500 for its own callee's timeout has a caller still. Only a client
+// that had the head of an answer may have given up on its body.
+func (b *Builder) end(t *Tree, n Node, client bool) End {
 	s, r := t.Store, t.Spans[n]
-	for _, a := range s.Attrs(r) {
-		switch s.String(a.Key) {
-		case "rpc.grpc.status_code", "rpc.response.status_code", "grpc.status_code":
-			switch strings.ToUpper(s.Text(a.Value)) {
-			case "1", "CANCELLED", "CANCELED":
-				return Cancelled
-			case "4", "DEADLINE_EXCEEDED":
-				return TimedOut
-			case "0", "OK":
-			default:
-				return Failed
-			}
-		case "http.response.status_code", "http.status_code":
-			switch code, _ := strconv.Atoi(s.Text(a.Value)); {
-			case code == 499:
-				return Cancelled
-			case code == 504 || code == 408:
-				return TimedOut
-			case code >= 500:
-				return Failed
-			}
-		case "error.type", "exception.type":
-			if e := saysLeft(s.Text(a.Value)); e != Succeeded {
-				return e
-			}
-		}
+	failed := s.Status(r) == trace.StatusError
+	said := Succeeded
+	if failed {
+		said = Failed
 	}
-	if s.Status(r) == trace.StatusError {
-		if m := s.StatusMessage(r); m != 0 {
-			if e := saysLeft(s.String(m)); e != Succeeded {
-				return e
-			}
+	if code, ok := population.GRPCStatus(s, r); ok {
+		switch code {
+		case 0:
+		case 1:
+			return Cancelled
+		case 4:
+			return TimedOut
+		default:
+			return Failed
 		}
-		for _, e := range s.Events(r) {
-			for _, a := range e.Attrs {
-				if s.String(a.Key) == "exception.type" {
-					if e := saysLeft(s.Text(a.Value)); e != Succeeded {
-						return e
-					}
+		if !failed {
+			return Succeeded
+		}
+	} else if code, ok := population.HTTPStatus(s, r); ok {
+		switch {
+		case code == 499:
+			return Cancelled
+		case code == 504 || code == 408:
+			return TimedOut
+		case code >= 500:
+			return Failed
+		case !client || code >= 400:
+			return said
+		}
+		if e := left(population.Worded(s.AttrText(r, "error.type", "exception.type"))); e != Failed {
+			return e
+		}
+		return said
+	}
+	if e := left(population.Worded(s.AttrText(r, "error.type", "exception.type"))); e != Failed {
+		if e == Cancelled && failed && population.Worded(s.String(s.StatusMessage(r))) == population.TimedOut {
+			return TimedOut // the message names the cause: a task that a timeout cancelled
+		}
+		return e
+	}
+	if !failed {
+		return Succeeded
+	}
+	switch {
+	case s.AttrText(r, "cancelled") == "true":
+		return Cancelled
+	case s.AttrText(r, "timeout") == "true":
+		return TimedOut
+	}
+	if e := left(population.Worded(s.String(s.StatusMessage(r)))); e != Failed {
+		return e
+	}
+	for _, e := range s.Events(r) {
+		for _, a := range e.Attrs {
+			if s.String(a.Key) == "exception.type" {
+				if e := left(population.Worded(s.Text(a.Value))); e != Failed {
+					return e
 				}
 			}
 		}
-		return Failed
 	}
-	return Succeeded
+	return Failed
 }
 
-// saysLeft reads an error's type or message.
-func saysLeft(text string) End {
-	low := strings.ToLower(text)
-	switch {
-	case strings.Contains(low, "cancel"), strings.Contains(low, "client closed"), low == "499":
+// left is the end of a span whose error's words say so.
+func left(o population.Outcome) End {
+	switch o {
+	case population.Cancelled:
 		return Cancelled
-	case strings.Contains(low, "deadline"), strings.Contains(low, "timeout"), strings.Contains(low, "timed out"), strings.Contains(low, "timed_out"):
+	case population.TimedOut:
 		return TimedOut
 	}
-	return Succeeded
+	return Failed
 }
 
 // number reads an attribute as a whole number that is not negative; zero if it

@@ -53,6 +53,8 @@ const (
 	// Loser marks a call that was cancelled because another of its kind had
 	// answered.
 	Loser
+	// Redirected marks a call that was told to ask elsewhere.
+	Redirected
 )
 
 // A Call is a client span with the server span that it caused, or a span that
@@ -61,6 +63,8 @@ type Call struct {
 	Slot   SlotID
 	Parent int32 // index in the record; -1 for the entry
 	Len    int32 // calls in the subtree, itself included
+
+	Identity uint32 // hash of what it asks for, beyond its operation; 0 if it does not say
 
 	// Client is the half of a client or producer span, Work that of a server,
 	// consumer, internal or unspecified span. One may be unseen.
@@ -154,6 +158,14 @@ type Record struct {
 	Calls  []Call
 	Waits  []Wait
 	Limits []Limit
+
+	Joins []Join // calls of others that this request waited for
+	Leads []Lead // calls that others may have waited for, in order of Call
+
+	// Held is the calls that others did wait for, and until when, by the clock of
+	// their outer halves; set when a summary is read, since the others may stand
+	// anywhere in the input.
+	Held []Limit
 }
 
 // NoBefore is the Before of a request that says nothing of it.

@@ -56,6 +56,7 @@ func draw(s *trace.Store) *drawn {
 			folder.Add(r)
 		})
 	})
+	Hold(d.records)
 	d.verdicts = NewVerdicts(d.dict, d.fold, SolveClocks(d.fold))
 	return d
 }

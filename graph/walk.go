@@ -274,6 +274,9 @@ func (w *Walker) clip() {
 				if moved < w.departed[k] {
 					w.departed[k], w.leftBy[k] = moved, int32(i)
 				}
+				if w.departed[k] != noDeparture && len(r.Held) > 0 {
+					w.departed[k] = max(w.departed[k], w.held(int32(i)))
+				}
 				if moved == noDeparture || !c.Paired() { // a client half that nobody waits for does no work
 					w.beside(k, w.clipEnd[up])
 				}
@@ -349,6 +352,9 @@ func (w *Walker) endOf(k int32) End {
 // beside lists what a half did after its caller had left or its parent ended.
 func (w *Walker) beside(k int32, parentEnd int64) {
 	if d := w.departed[k]; d != noDeparture {
+		if from := max(parentEnd, w.start[k]); len(w.r.Held) > 0 && min(d, w.end[k]) > from { // for others who had joined the call
+			w.After = append(w.After, Beside{k / 2, k%2 == 0, from, min(d, w.end[k]), 0, -1})
+		}
 		if w.end[k] > max(d, w.start[k]) {
 			w.Late = append(w.Late, Beside{k / 2, k%2 == 0, max(d, w.start[k]), w.end[k], d, w.leftBy[k]})
 		}

@@ -54,7 +54,7 @@ func (a *Asking) hedgeFinding(t *target) Finding {
 		Ran:      true,
 		Outcome:  fmt.Sprintf("its median is %s where it was %s; the time before it at p99 %s where it was %s", msText(works[1].at(0.5)), msText(works[0].at(0.5)), msText(gaps[1].at(0.99)), msText(gaps[0].at(0.99))),
 	}
-	h := a.hedgeTable(t)
+	h := a.hedged(t)
 	f.Evidence = append(f.Evidence, says("spans", int(h.Second), "P(second slow | first slow) is %.2g, P(slow) is %.2g: %s", h.Again(), h.Slow(), h.Verdict()))
 	slower := works[1].at(0.5) > 1.3*works[0].at(0.5)
 	f.Check.Against = slower
@@ -69,28 +69,31 @@ func (a *Asking) hedgeFinding(t *target) Finding {
 	return f
 }
 
-// hedgeTable counts the current calls of a target by whether both attempts were
-// slow: longer than the delay after which the second began.
-func (a *Asking) hedgeTable(t *target) latework.HedgeTable {
-	var h latework.HedgeTable
+// hedged is what hedging does to the current calls of a target.
+func (a *Asking) hedged(t *target) latework.Hedged {
+	var n latework.HedgeCounter
 	tr := &t.sides[summary.Current]
+	w := graph.Walker{Dict: a.Reading.Dict, Verdicts: a.cur().Set.Calibration.Verdicts}
 	for j, q := range a.cur().Counted {
+		walked := false
 		for _, l := range tr.logicals(q, j) {
-			first := &q.Calls[l[0]]
-			w := float64(q.Weight) / graph.OneRequest
-			h.Calls += w
-			if len(l) < 2 || q.Calls[l[1]].Flags&graph.Hedge == 0 {
-				continue
+			attempts := make([]*graph.Call, len(l))
+			for i, c := range l {
+				attempts[i] = &q.Calls[c]
 			}
-			second := &q.Calls[l[1]]
-			delay := int64(second.Outer().Start - first.Outer().Start)
-			h.FirstSlow, h.Second = h.FirstSlow+w, h.Second+w
-			if second.Outer().Duration() > delay {
-				h.BothSlow += w
-			}
+			n.Add(attempts, latework.Answered(attempts), func(i int) int64 {
+				if !attempts[i].Paired() {
+					return 0
+				}
+				if !walked {
+					w.Walk(q.Record)
+					walked = true
+				}
+				return w.Shift(l[i], false) - w.Shift(l[i], true)
+			}, float64(q.Weight)/graph.OneRequest)
 		}
 	}
-	return h
+	return n.Read()
 }
 
 // answeredAsBefore puts a target's logical calls back to how long they took until

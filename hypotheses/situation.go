@@ -27,7 +27,7 @@ func (r *Ranking) Hedged(caller, peer, operation string) (h latework.HedgeTable,
 	}
 	for _, t := range r.asking.targets() {
 		if c, p, op := r.asking.names(t.slot); t.sides[1].hedged > 0 && c == caller && p == peer && op == operation {
-			return r.asking.hedgeTable(t), true
+			return r.asking.hedged(t).HedgeTable, true
 		}
 	}
 	return h, false

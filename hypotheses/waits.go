@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/queuewait"
@@ -352,10 +353,33 @@ func (a *Asking) waitFinding(b *queue, kind string) Finding {
 	}
 	for _, t := range b.v.Tests {
 		if t.Decided && t.Says == b.v.Owner {
-			f.Check.Ran, f.Check.Outcome, f.Check.Query = true, t.Name+": "+t.Statement, ""
+			f.Check.Ran, f.Check.Outcome, f.Check.Query = true, b.answer(op, t.Name), ""
 		}
 	}
 	return f
+}
+
+// answer answers a wait's check by what the tests say, whose statements stand as
+// evidence.
+func (b *queue) answer(op, decided string) string {
+	also, against := []string{}, []string{}
+	for _, t := range b.v.Tests {
+		switch {
+		case t.Says == "" || t.Name == decided:
+		case t.Says == b.v.Owner:
+			also = append(also, t.Name)
+		default:
+			against = append(against, t.Name+" for "+string(t.Says))
+		}
+	}
+	text := fmt.Sprintf("%s takes %s once it is served where it was %s; %s decides for %s", op, msText(b.v.Sides[1].Hold), msText(b.v.Sides[0].Hold), decided, b.v.Owner)
+	if len(also) > 0 {
+		text += "; " + strings.Join(also, " and ") + " say so too"
+	}
+	if len(against) > 0 {
+		text += "; against it: " + strings.Join(against, ", ")
+	}
+	return text
 }
 
 func num(n int) float64 {
@@ -448,7 +472,7 @@ func (a *Asking) networkFinding(v *queuewait.Verdict, slot graph.SlotID) Finding
 	for _, t := range v.Tests {
 		if t.Name == "sides" {
 			f.Evidence = append(f.Evidence, says("spans", is.N, "%s", t.Statement))
-			f.Check.Outcome = t.Statement
+			f.Check.Outcome = fmt.Sprintf("the mean gap is %s where it was %s, on both ways and at the least", msText(is.Gap), msText(was.Gap))
 		}
 	}
 	f.Check.Question, f.Check.Rival = "did the fastest calls become slower too, on both ways?", "a queue in the caller or the callee"

@@ -79,3 +79,42 @@ func Coalesced(perSecond, share, meanGroup float64) (eligible, leaders, avoided 
 	leaders = eligible / meanGroup
 	return eligible, leaders, eligible - leaders
 }
+
+// InTime is the rules by which a request with a deadline spends what is left of
+// it. All times are in ns.
+type InTime struct {
+	Reserve  int64 // what its own answer needs: with less left it stops
+	Optional int64 // the least with which a branch is begun that it can do without
+}
+
+// Stops reports whether too little is left to go on at all.
+func (t InTime) Stops(left int64) bool { return left < t.Reserve }
+
+// Mandatory reports whether a branch that the request needs may begin: its useful
+// work fits before the reserve.
+func (t InTime) Mandatory(left, useful int64) bool { return useful <= left-t.Reserve }
+
+// Begins reports whether a branch that the request can do without may begin.
+func (t InTime) Begins(left int64) bool { return left >= t.Optional }
+
+// Retry reports whether a further attempt may be made: see Fits.
+func (t InTime) Retry(left, backoff, useful int64) bool {
+	return Fits(left, backoff, useful, t.Reserve)
+}
+
+// PerClass is the calls per second of classes with the given shares.
+func PerClass(perSecond float64, shares ...float64) []float64 {
+	out := make([]float64, len(shares))
+	for i, s := range shares {
+		out[i] = perSecond * s
+	}
+	return out
+}
+
+// ratio is a ÷ b, zero of nothing.
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}

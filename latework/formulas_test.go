@@ -111,6 +111,57 @@ func TestPlateau(t *testing.T) {
 	}
 }
 
+// A shorter timeout leaves more in doubt: of five finish times, a client that
+// waits until 1 misses four and one that waits until 4 misses one.
+func TestShorterTimeoutsLeaveMoreInDoubt(t *testing.T) {
+	for w, want := range map[int64]float64{1: 4, 2: 3, 3: 2, 4: 1, 5: 0} {
+		var sum float64
+		var list []Finish
+		for f := int64(1); f <= 5; f++ {
+			sum += TimedOut(Stop, f, w).Ambiguous
+			list = append(list, Finish{f, true, 1})
+		}
+		near(t, "of 5", sum, want, 0)
+		near(t, "swept", 5*NewSweep(list).At(Stop, w).Ambiguous, want, 1e-12)
+	}
+}
+
+// Stop with less than 20 ms, run what is needed if it fits before that, begin
+// what is not with 70 ms at least.
+func TestInTime(t *testing.T) {
+	const ms = 1_000_000
+	r := InTime{Reserve: 20 * ms, Optional: 70 * ms}
+	for _, row := range []struct {
+		what      string
+		got, want bool
+	}{
+		{"stops at 19", r.Stops(19 * ms), true}, {"goes on at 20", r.Stops(20 * ms), false},
+		{"31 ms of work fit in 51", r.Mandatory(51*ms, 31*ms), true}, {"and not in 50", r.Mandatory(50*ms, 31*ms), false},
+		{"optional at 70", r.Begins(70 * ms), true}, {"not at 69", r.Begins(69 * ms), false},
+		{"a retry in 100", r.Retry(100*ms, 20*ms, 60*ms), true}, {"not in 99", r.Retry(99*ms, 20*ms, 60*ms), false},
+	} {
+		if row.got != row.want {
+			t.Errorf("%s: %v", row.what, row.got)
+		}
+	}
+}
+
+func TestPerClass(t *testing.T) {
+	for i, want := range []float64{13248, 4232, 920} {
+		near(t, "class", PerClass(18400, 0.72, 0.23, 0.05)[i], want, 1e-9)
+	}
+}
+
+// 4.6 % of the calls are hedged at a delay at the p95: attempt-local.
+func TestNominalHedgeRate(t *testing.T) {
+	h := HedgeTable{Calls: 1000, FirstSlow: 46, Second: 46, BothSlow: 2}
+	near(t, "rate", h.Rate(), 0.046, 1e-12)
+	near(t, "still slow", StillSlow(NominalHedgeRate, NominalHedgeRate), 1./400, 1e-15)
+	if h.Verdict() != HedgePays {
+		t.Errorf("%s", h.Verdict())
+	}
+}
+
 func TestHedgeVerdict(t *testing.T) {
 	for _, row := range []struct {
 		h    HedgeTable

@@ -16,9 +16,10 @@ type Belief struct {
 	SucceededSucceeded, SucceededFailed, SucceededUnknown float64
 }
 
-// Add counts a call. One without a client half has nobody to believe anything.
+// Add counts a call. One without a client half has nobody to believe anything,
+// and whoever cancelled a hedge's loser does not believe that it failed.
 func (b *Belief) Add(c *graph.Call, w float64) {
-	if !c.Client.Seen() {
+	if !c.Client.Seen() || c.Flags&graph.Loser != 0 {
 		return
 	}
 	failed := c.ClientEnd != graph.Succeeded

@@ -88,24 +88,25 @@ func OutcomeOf(s *trace.Store, r trace.SpanRef, calls bool) Outcome {
 	case s.AttrText(r, "timeout") == "true":
 		return TimedOut
 	}
-	if o := worded(s.AttrText(r, "error.type", "exception.type")); o != Failed {
+	if o := Worded(s.AttrText(r, "error.type", "exception.type")); o != Failed {
 		return o
 	}
-	return worded(s.String(s.StatusMessage(r)))
+	return Worded(s.String(s.StatusMessage(r)))
 }
 
-// worded is what the text of an error says: Cancelled, TimedOut or else Failed.
+// Worded is what the text of an error says: Cancelled, TimedOut or else Failed.
 // A deadline is looked for first: "canceled: deadline exceeded" names the cause
 // after the effect.
-func worded(text string) Outcome {
+func Worded(text string) Outcome {
 	text = strings.ToLower(text)
 	for _, w := range []string{"deadline", "timeout", "timed out", "timedout", "time-out", "etimedout"} {
 		if strings.Contains(text, w) {
 			return TimedOut
 		}
 	}
-	// "cancelled", "canceled", "cancellation", CancelledException
-	if strings.Contains(text, "cancel") {
+	// "cancelled", "canceled", "cancellation", CancelledException; what browsers
+	// and nginx call it
+	if strings.Contains(text, "cancel") || strings.Contains(text, "client closed") || text == "499" || text == "aborterror" {
 		return Cancelled
 	}
 	return Failed

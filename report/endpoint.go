@@ -53,7 +53,12 @@ type Endpoint struct {
 	Mix      List[Mix]      `json:"mix"`       // attributes whose shares differ, largest effect first
 	Attempts List[Attempts] `json:"attempts"`  // calls that were tried more than once
 	FanOut   List[FanOut]   `json:"fan_out"`   // parallel groups
-	Guards   List[Guard]    `json:"guards"`    // may the sides be compared?
+
+	Hedging    List[HedgedCall] `json:"hedging"`    // second attempts made while the first runs
+	Coalescing List[Coalescing] `json:"coalescing"` // calls that could share one, or do
+	Deadlines  List[Deadline]   `json:"deadlines"`  // the time that calls are given, where it is known
+	Notices    List[CallNotice] `json:"notices"`    // ways of calling that cost time, most first
+	Guards     List[Guard]      `json:"guards"`     // may the sides be compared?
 
 	// Hypotheses are the causes by rank; empty under no-regression and where nothing was tested.
 	Hypotheses List[Hypothesis] `json:"hypotheses"`

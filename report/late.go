@@ -71,6 +71,11 @@ type AttemptTotals struct {
 	Failed     Float `json:"failed"`     // attempts that failed
 	FailedMs   Float `json:"failed_ms"`  // time in failed attempts
 	BackoffMs  Float `json:"backoff_ms"` // time between attempts
+
+	// Amplification is attempts per call. OverLayers is attempts per call that the request itself would have led to had
+	// no layer above tried again: the product over the layers from the entry to here.
+	Amplification Num `json:"amplification"`
+	OverLayers    Num `json:"over_layers"` // with the layers above
 }
 
 // FanOut is a set of parallel branches of which the slowest decides.

@@ -72,6 +72,8 @@ var enums = map[reflect.Type]any{
 	reflect.TypeFor[Source]():         Sources,
 	reflect.TypeFor[CheckStatus]():    CheckStatuses,
 	reflect.TypeFor[MetricType]():     MetricTypes,
+	reflect.TypeFor[NoticeKind]():     NoticeKinds,
+	reflect.TypeFor[Propagated]():     PropagatedVerdicts,
 }
 
 // schemaOf is the JSON Schema of root. "More fields may be added": objects stay open.

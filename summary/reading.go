@@ -47,8 +47,21 @@ type Reading struct {
 }
 
 // Resolve gives a record that was built with the reading's Dict the slots that
-// the reading's own records have.
-func (r *Reading) Resolve(rec *graph.Record) { r.resolution.Record(rec) }
+// the reading's own records have, and what only all of them tell: until when
+// others waited for its calls.
+func (r *Reading) Resolve(rec *graph.Record) {
+	r.resolution.Record(rec)
+	for _, set := range r.Sets {
+		if set == nil {
+			continue
+		}
+		for _, own := range set.Records {
+			if own.TraceID == rec.TraceID && own.Entry == rec.Entry {
+				rec.Held = own.Held
+			}
+		}
+	}
+}
 
 // resolve finds the slots of calls whose server half was lost, of both sides
 // together: what one side lost the other may know.
@@ -172,6 +185,7 @@ func Read(base, cur []*Summary, o Options) *Reading {
 			set.Calibration = &Calibration{Dict: dict, Verdicts: graph.NewVerdicts(dict, set.Graph, solved), Floors: floors}
 			set.Calibration.Verdicts.Hold(graph.KeptHedges(set.Records), set.Records)
 			set.dwell()
+			graph.Hold(set.Records)
 		}
 	}
 	r.owners(floors, o.Names)
@@ -364,6 +378,12 @@ func sub(rec *graph.Record, c int32) *graph.Record {
 		if l.Call > c && l.Call < c+rec.Calls[c].Len && len(kept) == int(rec.Calls[c].Len) {
 			l.Call -= c
 			s.Limits = append(s.Limits, l)
+		}
+	}
+	for _, l := range rec.Held {
+		if l.Call > c && l.Call < c+rec.Calls[c].Len && len(kept) == int(rec.Calls[c].Len) {
+			l.Call -= c
+			s.Held = append(s.Held, l)
 		}
 	}
 	return s

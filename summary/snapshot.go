@@ -19,7 +19,7 @@ const Magic = "tailscope snapshot\n"
 
 // version is that of the snapshot's encoding. Files of another version are
 // refused: what they mean may have changed.
-const version = 2
+const version = 3
 
 // What is missing of a record, in bits.
 const (
@@ -178,6 +178,7 @@ func appendRecord(to []byte, r *graph.Record) []byte {
 		}
 		to = append(to, byte(c.ClientEnd), byte(c.WorkEnd), byte(c.Flags))
 		uint(uint64(c.Attempt))
+		uint(uint64(c.Identity))
 	}
 	uint(uint64(len(r.Waits)))
 	for _, w := range r.Waits {
@@ -196,6 +197,17 @@ func appendRecord(to []byte, r *graph.Record) []byte {
 	for _, l := range r.Limits {
 		uint(uint64(l.Call))
 		num(int64(l.Until - zero))
+	}
+	uint(uint64(len(r.Joins)))
+	for _, j := range r.Joins {
+		uint(uint64(j.Call))
+		to = append(to, j.Link.TraceID[:]...)
+		to = binary.BigEndian.AppendUint64(to, uint64(j.Link.ID))
+	}
+	uint(uint64(len(r.Leads)))
+	for _, l := range r.Leads {
+		uint(uint64(l.Call))
+		to = binary.BigEndian.AppendUint64(to, uint64(l.ID))
 	}
 	return to
 }
@@ -307,6 +319,7 @@ func decodeRecord(d *graph.Decoder, dict *graph.Dict) *graph.Record {
 			d.Fail()
 		}
 		c.Attempt = uint16(d.Code(1 << 16))
+		c.Identity = uint32(d.Code(1 << 32))
 	}
 	if d.Err != nil || n == 0 {
 		d.Fail()
@@ -333,6 +346,15 @@ func decodeRecord(d *graph.Decoder, dict *graph.Dict) *graph.Record {
 	}
 	for range d.Length(2) {
 		r.Limits = append(r.Limits, graph.Limit{Call: int32(d.Code(n)), Until: zero + trace.Time(d.Int())})
+	}
+	for range d.Length(25) {
+		j := graph.Join{Call: int32(d.Code(n))}
+		copy(j.Link.TraceID[:], d.Take(16))
+		j.Link.ID = trace.SpanID(binary.BigEndian.Uint64(d.Take(8)))
+		r.Joins = append(r.Joins, j)
+	}
+	for range d.Length(9) {
+		r.Leads = append(r.Leads, graph.Lead{Call: int32(d.Code(n)), ID: trace.SpanID(binary.BigEndian.Uint64(d.Take(8)))})
 	}
 	if r.Start() != zero {
 		d.Fail()

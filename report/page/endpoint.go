@@ -21,6 +21,7 @@ func (b *builder) endpointRow(r *report.Report, e *report.Endpoint) {
 	b.queues(r, e)
 	b.late(e)
 	b.attempts(e)
+	b.calls(e)
 	b.structure(r, e)
 	b.fanOut(e)
 	b.mix(r, e)

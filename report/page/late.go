@@ -76,7 +76,7 @@ func (b *builder) attempts(e *report.Endpoint) {
 	hedged := slices.ContainsFunc(e.Attempts, func(a report.Attempts) bool {
 		return a.Hedges > 0 || a.Baseline != nil && a.Baseline.Hedges > 0
 	})
-	t := Table{Columns: []Column{{Head: "call", Shrink: true}, {}, {Head: "calls", Right: true}, {Head: "attempts", Right: true}, {Head: "retries", Right: true}}}
+	t := Table{Columns: []Column{{Head: "call", Shrink: true}, {}, {Head: "calls", Right: true}, {Head: "attempts", Right: true}, {Head: "per call", Right: true, Under: true}, {Head: "retries", Right: true}}}
 	if hedged {
 		t.Columns = append(t.Columns, Column{Head: "hedges", Right: true})
 	}
@@ -84,7 +84,7 @@ func (b *builder) attempts(e *report.Endpoint) {
 	for i := range e.Attempts[:min(len(e.Attempts), tableRows)] {
 		a := &e.Attempts[i]
 		row := func(name, side string, x *report.AttemptTotals) {
-			cells := []Cell{cell(name), cell(side), cell(count(x.Logical)), cell(count(x.Attempts)), cell(count(x.Retries))}
+			cells := []Cell{cell(name), cell(side), cell(count(x.Logical)), cell(count(x.Attempts)), b.num(amplified(x)), cell(count(x.Retries))}
 			if hedged {
 				cells = append(cells, cell(count(x.Hedges)))
 			}
@@ -102,6 +102,15 @@ func (b *builder) attempts(e *report.Endpoint) {
 		t.Rows = append(t.Rows, more(n, "call", len(t.Columns)))
 	}
 	b.add(t)
+}
+
+// amplified is the attempts per call, and with the layers above where those try again too.
+func amplified(x *report.AttemptTotals) string {
+	own, all := trimmed(x.Amplification.Or(1)), trimmed(x.OverLayers.Or(1))
+	if own == all {
+		return "× " + own
+	}
+	return "× " + own + ", × " + all + " with the layers above"
 }
 
 // fanOut says how often a set of parallel branches has a slow one, and who ends last.

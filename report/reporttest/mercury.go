@@ -112,11 +112,20 @@ func home() report.Endpoint {
 	e.Queues = queues()
 	e.LateWork = lateWork()
 	e.Attempts = report.List[report.Attempts]{{Service: "gateway", Peer: "recommendation", Operation: "recommendation.R/List",
-		AttemptTotals: report.AttemptTotals{Logical: 8096, Attempts: 8301, Retries: 205, Duplicates: 12, Failed: 221, FailedMs: 18233, BackoffMs: 2050},
-		Baseline:      &report.AttemptTotals{Logical: 8125, Attempts: 8166, Retries: 41, Failed: 44, FailedMs: 3102, BackoffMs: 410}}}
+		AttemptTotals: report.AttemptTotals{Logical: 8096, Attempts: 8301, Retries: 205, Duplicates: 12, Failed: 221, FailedMs: 18233, BackoffMs: 2050, Amplification: report.Some(8301.0 / 8096), OverLayers: report.Some(8301.0 / 8096)},
+		Baseline:      &report.AttemptTotals{Logical: 8125, Attempts: 8166, Retries: 41, Failed: 44, FailedMs: 3102, BackoffMs: 410, Amplification: report.Some(8166.0 / 8125), OverLayers: report.Some(8166.0 / 8125)}}}
 	e.FanOut = report.List[report.FanOut]{{Node: 0, Branches: 5, PSlow: report.List[report.Num]{report.Some(0.012), report.Some(0.041), report.Some(0.025), report.Some(0.015), report.Some(0.004)},
 		Independent: report.Some(0.0937), Observed: report.Some(0.0711), NEff: report.Some(3.8),
 		Owners: report.List[report.BranchOwner]{{Node: 4, Share: report.Some(0.52)}, {Node: 5, Share: report.Some(0.31)}, {Node: 3, Share: report.Some(0.12)}, {Node: 6, Share: report.Some(0.05)}}}}
+	e.Hedging = report.List[report.HedgedCall]{{Service: "ingress", Peer: "inventory", Operation: "inventory.v3.Stock/List", Calls: 8125, Hedged: 374, Wins: 298, DelayMs: report.Some(48), Rate: 0.046, NominalRate: 0.05,
+		PSlow: 0.049, PSlowAgain: 0.061, P99Ms: report.Some(61), FirstP99Ms: report.Some(112), LoserWorkShare: report.Some(0.071), LoserStopP50Ms: report.Some(0.4), LoserStopP99Ms: report.Some(2.1),
+		Verdict: "it pays: the second attempt is rarely slow where the first is"}}
+	e.Coalescing = report.List[report.Coalescing]{{Service: "ingress", Peer: "profile", Operation: "GET /v1/profiles/{id}", Calls: 8125, Eligible: 2112, EligibleShare: 0.26, MeanGroup: report.Some(2.6),
+		EligiblePerS: report.Some(23.2), LeadersPerS: report.Some(8.9), AvoidedPerS: report.Some(14.3), Followers: 31, Followed: 19, Warnings: report.List[string]{"the same path, by the spans"}}}
+	e.Deadlines = report.List[report.Deadline]{{Service: "ingress", Peer: "recommendation", Operation: "GET /v1/recommendations/{id}", Calls: 8125, TimeoutMs: report.Some(400), RemainingMs: report.Some(212), Beyond: 8125,
+		Retries: 24, TooLate: 11, UsefulMs: report.Some(31), Left: 1625, Heard: 102, StartedAfter: 7, Propagated: report.NotPropagated, Warnings: report.List[string]{"a timeout of its own, not the remaining time"}}}
+	e.Notices = report.List[report.CallNotice]{{Kind: report.RepeatedCalls, Service: "profile", Peer: "profile-db", Operation: "SELECT profiles", Requests: 812, Share: 0.1, Calls: 9.4, PathMs: 38, SameAgain: 120,
+		Statement: "one call after the other: ask for all at once, or side by side"}}
 	e.Hypotheses, e.Actions = causes()
 	e.Unexplained = &report.Unexplained{Ms: report.Some(12.1), CIMs: report.Between(-9.5, 31)}
 	return e
