@@ -27,31 +27,50 @@ func (b *Builder) attempts(r *Record) {
 		if len(b.groups) < 2 {
 			continue
 		}
-		slices.SortFunc(b.groups, func(x, y int32) int {
-			return cmp.Or(cmp.Compare(b.attemptKey(&calls[x]), b.attemptKey(&calls[y])), cmp.Compare(calls[x].Outer().Start, calls[y].Outer().Start), cmp.Compare(x, y))
-		})
-		for from := 0; from < len(b.groups); {
+		byStart := func(x, y int32) int {
+			return cmp.Or(cmp.Compare(calls[x].Outer().Start, calls[y].Outer().Start), cmp.Compare(x, y))
+		}
+		if !slices.IsSortedFunc(b.groups, byStart) {
+			slices.SortFunc(b.groups, byStart)
+		}
+		b.keyed = b.keyed[:0]
+		b.kinds = empty(b.kinds)
+		for rank, i := range b.groups {
+			b.keyed = append(b.keyed, uint64(b.attemptKind(&calls[i]))<<32|uint64(rank))
+		}
+		slices.Sort(b.keyed)
+		for from := 0; from < len(b.keyed); {
 			to := from + 1
-			for to < len(b.groups) && b.attemptKey(&calls[b.groups[to]]) == b.attemptKey(&calls[b.groups[from]]) {
+			for to < len(b.keyed) && b.keyed[to]>>32 == b.keyed[from]>>32 {
 				to++
 			}
 			if to-from > 1 {
-				group(r, b.groups[from:to])
+				b.alike = b.alike[:0]
+				for _, k := range b.keyed[from:to] {
+					b.alike = append(b.alike, b.groups[uint32(k)])
+				}
+				group(r, b.alike)
 			}
 			from = to
 		}
 	}
 }
 
-// attemptKey is what attempts of one logical call have in common. It is not the
-// slot: of two attempts the server half of one may be lost.
-func (b *Builder) attemptKey(c *Call) int64 {
+// attemptKind numbers what attempts of one logical call have in common, in the
+// order in which it is met among the calls of one parent. It is not the slot: of
+// two attempts the server half of one may be lost.
+func (b *Builder) attemptKind(c *Call) uint32 {
 	s := b.Dict.SlotAt(c.Slot)
 	e := s.Caller
 	if !c.Client.Seen() {
 		e = s.Callee
 	}
-	return int64(e.Service)<<32 | int64(e.Operation)
+	n, ok := b.kinds[e]
+	if !ok {
+		n = uint32(len(b.kinds))
+		b.kinds[e] = n
+	}
+	return n
 }
 
 // group judges the calls of one key in order of start.
@@ -70,12 +89,19 @@ func group(r *Record, calls []int32) {
 			continue
 		}
 		if !explicit {
-			c.Attempt = prev.Attempt + 1
+			c.Attempt = min(prev.Attempt+1, 1<<15)
 		}
 	}
+	var won []trace.Time // the ends of those that succeeded, ascending; once asked for
 	for k, i := range calls {
 		c := &r.Calls[i]
-		if c.OuterEnd() != Cancelled || !lost(r, calls, k) {
+		if c.OuterEnd() != Cancelled {
+			continue
+		}
+		if won == nil {
+			won = wins(r, calls)
+		}
+		if !lost(c.Outer().Interval, won) {
 			continue
 		}
 		c.Flags |= Loser
@@ -104,17 +130,23 @@ func hedged(a, b *Call) bool {
 	return (ea == Cancelled) != (eb == Cancelled) && (ea == Succeeded || eb == Succeeded)
 }
 
-// lost reports whether the cancelled call k was ended by the answer of another
-// of its kind.
-func lost(r *Record, calls []int32, k int) bool {
-	v := r.Calls[calls[k]].Outer().Interval
-	for j, i := range calls {
-		o := r.Calls[i].Outer().Interval
-		if j != k && r.Calls[i].OuterEnd() == Succeeded && o.End <= v.End+cancelSlack && o.End >= v.End-cancelDelay && o.End > v.Start {
-			return true
+// wins is the ends of the calls that succeeded, ascending.
+func wins(r *Record, calls []int32) []trace.Time {
+	ends := []trace.Time{}
+	for _, i := range calls {
+		if r.Calls[i].OuterEnd() == Succeeded {
+			ends = append(ends, r.Calls[i].Outer().End)
 		}
 	}
-	return false
+	slices.Sort(ends)
+	return ends
+}
+
+// lost reports whether a cancelled call was ended by the answer of another of its
+// kind. won is the ends of those that answered.
+func lost(v trace.Interval, won []trace.Time) bool {
+	after, _ := slices.BinarySearch(won, v.End+cancelSlack+1)
+	return after > 0 && won[after-1] >= v.End-cancelDelay && won[after-1] > v.Start
 }
 
 // cancelDelay is how long after the winner's answer a loser may end: what is

@@ -48,12 +48,17 @@ var forms = []form{
 }
 
 func one(s *trace.Store, traceNo, id, parent int, start, end int64, kind trace.Kind, name string) {
+	r := raw(traceNo, id, parent, start, end, kind, name)
+	s.Add(&r)
+}
+
+func raw(traceNo, id, parent int, start, end int64, kind trace.Kind, name string) trace.RawSpan {
 	r := trace.RawSpan{ID: trace.SpanID(id), ParentID: trace.SpanID(parent), Kind: kind, Name: []byte(name),
 		Start: tracetest.T0 + trace.Time(start), End: tracetest.T0 + trace.Time(end)}
 	for i := range 4 {
 		r.TraceID[15-i] = byte(traceNo >> (8 * i))
 	}
-	s.Add(&r)
+	return r
 }
 
 // walkAll builds every record of a store, folds it, and walks it.

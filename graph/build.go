@@ -35,8 +35,8 @@ type Builder struct {
 	namer   *trace.Namer
 	strings []trace.StringID // of the store → Dict; the empty string stays zero
 	mapped  []bool
+	waiting []uint8  // by string of the store: whether a span so named is a wait, once asked
 	procs   []ProcID // by resource of the store
-	kinds   map[trace.StringID]bool
 
 	work    []todo
 	proxied []Wait // of the record being built: in front of applications
@@ -46,6 +46,9 @@ type Builder struct {
 	attrs  []trace.Attr
 	refs   []Refs
 	groups []int32
+	keyed  []uint64
+	alike  []int32
+	kinds  map[trace.Endpoint]uint32
 }
 
 type todo struct {
@@ -59,7 +62,7 @@ type Refs struct{ Client, Work Node }
 
 // NewBuilder returns a Builder of records over the codes of dict.
 func NewBuilder(dict *Dict, s *trace.Store, judge Judge) *Builder {
-	b := &Builder{Dict: dict, Judge: judge, Defects: trace.Tally{}, store: s, namer: trace.NewNamer(s), kinds: map[trace.StringID]bool{}}
+	b := &Builder{Dict: dict, Judge: judge, Defects: trace.Tally{}, store: s, namer: trace.NewNamer(s)}
 	b.keys.component, b.keys.nodeID = s.InternString("component"), s.InternString("node_id")
 	return b
 }
@@ -107,6 +110,9 @@ func (b *Builder) Record(t *Tree, entry Node) *Record {
 		b.before(r, t, entry, app)
 	}
 
+	if gives(cap(b.refs), len(t.Spans)) {
+		b.work, b.refs, b.groups, b.keyed, b.alike = nil, nil, nil, nil, nil
+	}
 	b.work = append(b.work[:0], todo{entry, -1, false})
 	b.refs, b.proxied = b.refs[:0], b.proxied[:0]
 	var calls []Call
@@ -207,7 +213,7 @@ func (b *Builder) call(t *Tree, w todo, first int) {
 	if t.flags(n)&trace.FollowsFrom != 0 {
 		c.Flags |= Async
 	}
-	if c.Client.Seen() != c.Work.Seen() && trace.WaitName(b.store.String(b.store.Name(t.Spans[n]))) {
+	if c.Client.Seen() != c.Work.Seen() && b.waitName(b.store.Name(t.Spans[n])) {
 		c.Flags |= WaitSpan
 	}
 	if a := b.store.Attr(t.Spans[n], "http.request.resend_count", "http.resend_count", "previous-rpc-attempts"); a != 0 {
@@ -302,6 +308,21 @@ func (b *Builder) str(id trace.StringID) trace.StringID {
 		b.strings[id], b.mapped[id] = b.Dict.InternString(b.store.String(id)), true
 	}
 	return b.strings[id]
+}
+
+// waitName reports whether a span's name says that it is a wait.
+func (b *Builder) waitName(id trace.StringID) bool {
+	const no, yes = 1, 2
+	for int(id) >= len(b.waiting) {
+		b.waiting = append(b.waiting, 0)
+	}
+	if b.waiting[id] == 0 {
+		b.waiting[id] = no
+		if trace.WaitName(b.store.String(id)) {
+			b.waiting[id] = yes
+		}
+	}
+	return b.waiting[id] == yes
 }
 
 func (b *Builder) value(v trace.Value) trace.Value { return v.WithText(b.str(v.TextID())) }

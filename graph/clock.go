@@ -20,6 +20,10 @@ type Bounds struct {
 	// call can be told from a clock.
 	Lo []int64 // descending
 	Hi []int64 // ascending
+
+	// Least is the width of the narrowest bounds: how far a clock can be known at
+	// one time.
+	Least int64
 }
 
 // keptBounds is how many bounds of each side are kept. Up to keptBounds−1 lying
@@ -27,6 +31,9 @@ type Bounds struct {
 const keptBounds = 16
 
 func (b *Bounds) add(lo, hi int64) {
+	if b.N == 0 || hi-lo < b.Least {
+		b.Least = hi - lo
+	}
 	b.N++
 	b.Lo = insert(b.Lo, lo, func(a, b int64) int { return cmp.Compare(b, a) })
 	b.Hi = insert(b.Hi, hi, cmp.Compare[int64])
@@ -42,6 +49,9 @@ func insert(list []int64, v int64, order func(a, b int64) int) []int64 {
 }
 
 func (b *Bounds) merge(o *Bounds) {
+	if b.N == 0 || o.N > 0 && o.Least < b.Least {
+		b.Least = o.Least
+	}
 	b.N += o.N
 	for _, v := range o.Lo {
 		b.Lo = insert(b.Lo, v, func(a, b int64) int { return cmp.Compare(b, a) })
@@ -53,7 +63,7 @@ func (b *Bounds) merge(o *Bounds) {
 
 // flip is the bounds of clock(A) − clock(B).
 func (b *Bounds) flip() *Bounds {
-	f := &Bounds{N: b.N}
+	f := &Bounds{N: b.N, Least: b.Least}
 	for _, v := range b.Hi {
 		f.Lo = append(f.Lo, -v)
 	}
@@ -72,6 +82,10 @@ type Offset struct {
 	N              int64
 }
 
+// maxLies is how many calls between two hosts may say of their clocks what cannot
+// be before it is the clocks that changed.
+const maxLies = keptBounds / 2
+
 // offset intersects the bounds. Where they contradict each other, the fewest
 // are set aside, from the two ends in turn.
 func (b *Bounds) offset() Offset {
@@ -87,9 +101,19 @@ func (b *Bounds) offset() Offset {
 		o.Contradictions++
 	}
 	o.Lo, o.Hi = b.Lo[i], b.Hi[j]
-	if o.Lo > o.Hi { // drift or lies beyond what was kept
+	if o.Lo > o.Hi {
 		o.Contradictions++
-		o.Lo, o.Hi = o.Hi, o.Lo
+	}
+	apart := func(list []int64, at int) bool { // what was set aside stands apart from what was kept
+		distance := func(a, b int64) int64 { return max(a-b, b-a) }
+		return at == 0 || distance(list[at-1], list[at]) >= distance(list[at], list[len(list)-1])
+	}
+	if o.Contradictions > maxLies || !apart(b.Lo, i) || !apart(b.Hi, j) {
+		// So many calls do not lie, and lies are not just beyond the truth: the clocks
+		// drifted. The least upper bound is of when the one was most behind, and the
+		// greatest lower bound of when it was most ahead, each off by about the way
+		// there or back at its shortest.
+		o.Lo, o.Hi = b.Hi[0]-b.Least, b.Lo[0]+b.Least
 	}
 	return o
 }
@@ -123,7 +147,22 @@ func (c *Clocks) At(t trace.Time) *ClockWindow {
 	if c == nil || len(c.Windows) == 0 {
 		return nil
 	}
-	w := windowOf(t)
+	return c.window(windowOf(t))
+}
+
+// offset is how far the clock of the second host is ahead of that of the first,
+// and how far from that it may be; zero of the same clock, and of clocks of which
+// nothing is known: recorded times stand.
+func (c *Clocks) offset(k ClockKey) (offset, slack int64) {
+	if c == nil || len(c.Windows) == 0 || k == (ClockKey{}) {
+		return 0, 0
+	}
+	w := c.window(k.Window)
+	shift, _ := w.Shift(k.A, k.B)
+	return -shift, w.Slack(k.A, k.B)
+}
+
+func (c *Clocks) window(w int64) *ClockWindow {
 	at, _ := slices.BinarySearchFunc(c.Windows, w, func(x *ClockWindow, w int64) int { return cmp.Compare(x.Window, w) })
 	switch {
 	case at == len(c.Windows):
@@ -142,6 +181,7 @@ type ClockWindow struct {
 
 	ahead map[trace.StringID]int64 // what a host's clock is ahead of its group's first
 	group map[trace.StringID]int
+	width map[trace.StringID]int64 // how far ahead may be from what it is, by the calls that lead to the group's first
 }
 
 // solveClocks finds, in each window, one offset for each host that fits the
@@ -164,7 +204,7 @@ func solveClocks(bounds map[ClockKey]*Bounds) *Clocks {
 }
 
 func solveWindow(window int64, bounds map[HostPair]*Bounds) *ClockWindow {
-	c := &ClockWindow{Window: window, Offset: map[HostPair]Offset{}, ahead: map[trace.StringID]int64{}, group: map[trace.StringID]int{}}
+	c := &ClockWindow{Window: window, Offset: map[HostPair]Offset{}, ahead: map[trace.StringID]int64{}, group: map[trace.StringID]int{}, width: map[trace.StringID]int64{}}
 	near := map[trace.StringID][]trace.StringID{}
 	for p, b := range bounds {
 		c.Pairs = append(c.Pairs, p)
@@ -193,6 +233,8 @@ func solveWindow(window int64, bounds map[HostPair]*Bounds) *ClockWindow {
 			for _, h := range near[members[i]] {
 				if c.group[h] == 0 {
 					c.group[h] = groups
+					o, _ := c.Between(members[i], h)
+					c.width[h] = c.width[members[i]] + o.Hi - o.Lo
 					members = append(members, h)
 				}
 			}
@@ -213,12 +255,17 @@ func (c *ClockWindow) settle(hosts []trace.StringID, near map[trace.StringID][]t
 	most := c.closure(hosts, near)
 	for i, h := range hosts {
 		lo, hi := int64(-unbounded), int64(unbounded)
-		for j, g := range hosts[:i] {
-			ahead := c.ahead[g]
-			if most != nil {
+		if most != nil {
+			for j, g := range hosts[:i] {
+				ahead := c.ahead[g]
 				lo, hi = max(lo, ahead-most[i*len(hosts)+j]), min(hi, ahead+most[j*len(hosts)+i])
-			} else if o, ok := c.Between(g, h); ok {
-				lo, hi = max(lo, ahead+o.Lo), min(hi, ahead+o.Hi)
+			}
+		} else {
+			for _, g := range near[h] {
+				if ahead, settled := c.ahead[g]; settled {
+					o, _ := c.Between(g, h)
+					lo, hi = max(lo, ahead+o.Lo), min(hi, ahead+o.Hi)
+				}
 			}
 		}
 		switch {
@@ -311,20 +358,11 @@ func (c *ClockWindow) Slack(a, b trace.StringID) int64 {
 	if a == b {
 		return 0
 	}
-	o, ok := c.Between(a, b)
-	if !ok {
+	if o, ok := c.Between(a, b); ok {
+		return o.Hi - o.Lo
+	}
+	if c == nil || c.group[a] == 0 || c.group[a] != c.group[b] {
 		return 0
 	}
-	return o.Hi - o.Lo
-}
-
-// Slack is the largest of any window.
-func (c *Clocks) Slack(a, b trace.StringID) int64 {
-	var most int64
-	if c != nil {
-		for _, w := range c.Windows {
-			most = max(most, w.Slack(a, b))
-		}
-	}
-	return most
+	return c.width[a] + c.width[b] // they never called each other: by way of others
 }

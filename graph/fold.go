@@ -10,11 +10,11 @@ import (
 )
 
 // A SlotPair is two sibling slots, A hypothetically before B; a slot paired
-// with itself speaks of its repeats. Hosts is the pair of clocks that was
-// crossed to compare them; zero if none was.
+// with itself speaks of its repeats. Clocks is the pair of clocks that was
+// crossed to compare them, and when: they drift. It is zero if none was.
 type SlotPair struct {
-	A, B  SlotID
-	Hosts HostPair
+	A, B   SlotID
+	Clocks ClockKey
 }
 
 // Waited counts what tells whether a slot is waited for.
@@ -25,7 +25,7 @@ type Waited struct {
 
 	// Overhang is how far calls outlived their parents, by the clocks crossed.
 	// Only what can refute is counted: above 1 ms or 5 % of the call.
-	Overhang map[HostPair]*Sketch
+	Overhang map[ClockKey]*Sketch
 
 	// Inside is the calls of N that ended before their parent did; Followed is
 	// those of them after whose end the parent did its next thing at once; Chance
@@ -42,7 +42,7 @@ type Waited struct {
 }
 
 func newWaited() *Waited {
-	return &Waited{Overhang: map[HostPair]*Sketch{}, Tail: &Sketch{}, Rest: &Sketch{}}
+	return &Waited{Overhang: map[ClockKey]*Sketch{}, Tail: &Sketch{}, Rest: &Sketch{}}
 }
 
 // A Fold is what requests together tell. Its codes refer to a Dict. Folds merge
@@ -67,11 +67,18 @@ const maxSiblings = 256
 
 // A Folder adds records to a Fold and keeps the scratch memory for that.
 type Folder struct {
-	Fold   *Fold
-	Dict   *Dict
-	kids   []int32
-	groups []slotGroup
-	pairs  []pairBound
+	Fold    *Fold
+	Dict    *Dict
+	kids    []int32
+	sorted  []int32
+	keys    []uint64
+	grouped []int32
+	left    []bool
+	groups  []slotGroup
+	pairs   []pairBound
+	pairAt  map[HostPair]int
+
+	times [2][3][]trace.Time
 }
 
 type slotGroup struct {
@@ -86,6 +93,9 @@ type pairBound struct {
 
 // Add counts one record.
 func (f *Folder) Add(r *Record) {
+	if gives(cap(f.kids), len(r.Calls)) {
+		*f = Folder{Fold: f.Fold, Dict: f.Dict}
+	}
 	f.clocks(r)
 	for p := range r.Calls {
 		if r.Calls[p].Len > 1 {
@@ -113,6 +123,7 @@ func (f *Folder) host(p ProcID) trace.StringID { return f.Dict.ProcAt(p).Host }
 // clocks bounds the offsets of the hosts between which calls succeeded.
 func (f *Folder) clocks(r *Record) {
 	f.pairs = f.pairs[:0]
+	f.pairAt = empty(f.pairAt)
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		if !c.Paired() || c.ClientEnd != Succeeded || c.Flags&(Async|Loser) != 0 || c.Work.Duration() > c.Client.Duration() {
@@ -127,8 +138,9 @@ func (f *Folder) clocks(r *Record) {
 			a, b, lo, hi = b, a, -hi, -lo
 		}
 		p := HostPair{a, b}
-		at := slices.IndexFunc(f.pairs, func(x pairBound) bool { return x.pair == p })
-		if at < 0 {
+		at, ok := f.pairAt[p]
+		if !ok {
+			f.pairAt[p] = len(f.pairs)
 			f.pairs = append(f.pairs, pairBound{p, lo, hi})
 			continue
 		}
@@ -151,9 +163,17 @@ func (f *Folder) siblings(r *Record, parent int) {
 	if len(kids) < 2 {
 		return
 	}
-	slices.SortFunc(kids, func(x, y int32) int {
-		return cmp.Or(cmp.Compare(r.Calls[x].Slot, r.Calls[y].Slot), cmp.Compare(r.Calls[x].Outer().Start, r.Calls[y].Outer().Start), cmp.Compare(x, y))
-	})
+	kids = f.byStart(r)
+	f.keys = f.keys[:0]
+	for rank, i := range kids {
+		f.keys = append(f.keys, uint64(r.Calls[i].Slot)<<32|uint64(rank))
+	}
+	slices.Sort(f.keys)
+	f.grouped = f.grouped[:0]
+	for _, k := range f.keys {
+		f.grouped = append(f.grouped, kids[uint32(k)])
+	}
+	kids = f.grouped
 	f.groups = f.groups[:0]
 	for from := 0; from < len(kids); {
 		slot := r.Calls[kids[from]].Slot
@@ -207,7 +227,7 @@ func (f *Folder) repeats(r *Record, g slotGroup) {
 		n++
 	}
 	if n > 1 {
-		f.count(SlotPair{g.slot, g.slot, HostPair{}}, least)
+		f.count(SlotPair{A: g.slot, B: g.slot}, least)
 	}
 }
 
@@ -217,7 +237,7 @@ func (f *Folder) repeats(r *Record, g slotGroup) {
 // do not: a loop is no counter-example.
 func (f *Folder) order(r *Record, a, b slotGroup) {
 	least, found := int64(math.MaxInt64), false
-	var hosts HostPair
+	var clocks ClockKey
 	single := len(a.calls) == 1 && len(b.calls) == 1
 	at := 0
 	latest := int32(-1) // of a's calls begun before the present one of b, the last to end
@@ -241,15 +261,20 @@ func (f *Folder) order(r *Record, a, b slotGroup) {
 		gap := touching(int64(cb.Outer().Start-ca.Outer().End), ca, cb, ha == hb)
 		if gap < least {
 			least, found = gap, true
-			hosts = HostPair{}
-			if ha != hb {
-				hosts = HostPair{ha, hb}
-			}
+			clocks = f.crossed(r, ha, hb)
 		}
 	}
 	if found {
-		f.count(SlotPair{a.slot, b.slot, hosts}, least)
+		f.count(SlotPair{a.slot, b.slot, clocks}, least)
 	}
+}
+
+// crossed is the pair of clocks that is crossed from host a to host b.
+func (f *Folder) crossed(r *Record, a, b trace.StringID) ClockKey {
+	if a == b {
+		return ClockKey{}
+	}
+	return ClockKey{HostPair{a, b}, windowOf(r.Start())}
 }
 
 func (f *Folder) count(p SlotPair, gap int64) {
@@ -280,6 +305,11 @@ func touch(a, b trace.Interval, oneClock bool) int64 {
 	return t
 }
 
+// mostTouch is the most that touch can be of anything before b.
+func mostTouch(b trace.Interval) int64 {
+	return max(resolution(b.Start, b.Start), min(b.Duration()/100, 100_000))
+}
+
 // resolution is the unit in which two timestamps were taken, as far as their
 // digits show it.
 func resolution(a, b trace.Time) int64 {
@@ -295,20 +325,36 @@ func resolution(a, b trace.Time) int64 {
 // waited counts, for each call whose parent ended by itself, whether it
 // outlived the parent, and if not whether the parent went on at its end.
 func (f *Folder) waited(r *Record) {
-	left := make([]bool, len(r.Calls)) // some caller above had departed
-	for i := range r.Calls {
+	f.left = grow(f.left, len(r.Calls)) // some caller above had departed
+	left := f.left
+	first := &r.Calls[0]
+	left[0] = first.OuterEnd() != Succeeded || first.Paired() && first.WorkEnd != Succeeded
+	for p := range r.Calls {
+		if r.Calls[p].Len > 1 {
+			f.waitedBy(r, p, left)
+		}
+	}
+}
+
+// waitedBy is waited for the calls of one parent.
+func (f *Folder) waitedBy(r *Record, parent int, left []bool) {
+	p := &r.Calls[parent]
+	f.kids = f.kids[:0]
+	for i := int32(parent) + 1; i < int32(parent)+p.Len; i += r.Calls[i].Len {
+		left[i] = left[parent] || r.Calls[i].ClientEnd.Left()
+		f.kids = append(f.kids, i)
+	}
+	if left[parent] {
+		return
+	}
+	var next [2]events // of the client half and of the work half
+	for _, i := range f.kids {
 		c := &r.Calls[i]
-		if i == 0 {
-			left[0] = c.OuterEnd() != Succeeded || c.Paired() && c.WorkEnd != Succeeded
-			continue
-		}
-		p := &r.Calls[c.Parent]
-		ph, pe := p.Inner(), p.WorkEnd
+		ph, pe, side := p.Inner(), p.WorkEnd, 1
 		if !p.Work.Seen() || c.Flags&OnClient != 0 {
-			ph, pe = &p.Client, p.ClientEnd
+			ph, pe, side = &p.Client, p.ClientEnd, 0
 		}
-		left[i] = left[c.Parent] || c.ClientEnd.Left()
-		if left[c.Parent] || pe != Succeeded || c.Flags&(Async|Loser) != 0 {
+		if pe != Succeeded || c.Flags&(Async|Loser) != 0 {
 			continue
 		}
 		o := c.Outer()
@@ -324,20 +370,20 @@ func (f *Folder) waited(r *Record) {
 		over := int64(o.End - ph.End)
 		if over <= 0 {
 			w.Inside++
-			f.followed(r, i, ph, w)
+			if next[side].half == nil {
+				next[side] = f.events(r, ph, side)
+			}
+			next[side].followed(o, w)
 			continue
 		}
 		if over < 1_000_000 && over*20 < o.Duration() {
 			continue
 		}
-		var hosts HostPair
-		if a, b := f.host(ph.Proc), f.host(o.Proc); a != b {
-			hosts = HostPair{a, b}
-		}
-		s := w.Overhang[hosts]
+		clocks := f.crossed(r, f.host(ph.Proc), f.host(o.Proc))
+		s := w.Overhang[clocks]
 		if s == nil {
 			s = &Sketch{}
-			w.Overhang[hosts] = s
+			w.Overhang[clocks] = s
 		}
 		s.Add(over)
 	}
@@ -351,46 +397,91 @@ func atOnce(parent int64) trace.Time { return trace.Time(min(max(parent/50, 100_
 // rates stay in bounds.
 const leastParent = 1000
 
-// followed counts whether the parent of call i did its next thing at the call's
-// end: began a call, or ended.
-func (f *Folder) followed(r *Record, i int, ph *Half, w *Waited) {
-	c := &r.Calls[i]
-	end, soon := c.Outer().End, atOnce(ph.Duration())
-	p := int32(c.Parent)
-	events := int64(1)
-	hit := ph.End-end <= soon
-	next, last, alone := ph.End, end, true
-	begun := trace.Time(math.MinInt64 / 2)
-	for k, seen := p+1, 0; k < p+r.Calls[p].Len && seen < maxSiblings; k, seen = k+r.Calls[k].Len, seen+1 {
-		if int(k) == i {
-			continue
-		}
-		o := r.Calls[k].Outer()
-		if o.Start > begun+soon { // calls that start together are one event
-			events++
+// byStart is the calls f.kids in order of start, which they are in already unless
+// something moved them.
+func (f *Folder) byStart(r *Record) []int32 {
+	order := func(x, y int32) int {
+		return cmp.Or(cmp.Compare(r.Calls[x].Outer().Start, r.Calls[y].Outer().Start), cmp.Compare(x, y))
+	}
+	if slices.IsSortedFunc(f.kids, order) {
+		return f.kids
+	}
+	f.sorted = append(f.sorted[:0], f.kids...)
+	slices.SortFunc(f.sorted, order)
+	return f.sorted
+}
+
+// events is what the calls of one parent did, for asking what came next after the
+// end of one of them.
+type events struct {
+	half     *Half // the parent's half that made the calls asked about
+	soon     trace.Time
+	starts   []trace.Time // of all calls, ascending
+	begun    []trace.Time // of each: when those that started together with it began to
+	running  []trace.Time // at each start: the latest end of those begun so far that are waited for perhaps
+	clusters int64        // starts, where those that start together are one
+	last     trace.Time   // the last end inside the half
+}
+
+// events collects what the calls f.kids of one parent did. side tells the
+// scratch memory of its two halves apart.
+func (f *Folder) events(r *Record, ph *Half, side int) events {
+	kids := f.byStart(r)
+	e := events{half: ph, soon: atOnce(ph.Duration()), last: ph.Start}
+	t := &f.times[side]
+	for k := range t {
+		t[k] = grow(t[k], len(kids))
+	}
+	e.starts, e.begun, e.running = t[0], t[1], t[2]
+	begun, running := trace.Time(math.MinInt64/2), trace.Time(math.MinInt64)
+	for k, i := range kids {
+		c := &r.Calls[i]
+		o := c.Outer()
+		if o.Start > begun+e.soon {
+			e.clusters++
 			begun = o.Start
 		}
-		if s := o.Start; s >= end {
-			hit = hit || s-end <= soon
-			next = min(next, s)
-		} else if o.End > end && r.Calls[k].Flags&Async == 0 {
-			alone = false
+		if c.Flags&Async == 0 {
+			running = max(running, o.End)
 		}
 		if o.End <= ph.End {
-			last = max(last, o.End)
+			e.last = max(e.last, o.End)
 		}
+		e.starts[k], e.begun[k], e.running[k] = o.Start, begun, running
+	}
+	return e
+}
+
+// followed counts whether the parent did its next thing at the end of call o:
+// began a call, or ended.
+func (e *events) followed(o *Half, w *Waited) {
+	end, ph := o.End, e.half
+	at, _ := slices.BinarySearch(e.starts, end)
+	alone := at == 0 || e.running[at-1] <= end // of those begun before, none runs on
+	if o.Start == end {                        // it is no event after itself
+		at++
+	}
+	next := ph.End
+	if at < len(e.starts) {
+		next = min(next, e.starts[at])
+	}
+	// What can be next: the starts of others, of which those together are one, and
+	// the parent's end.
+	n := e.clusters
+	if k, _ := slices.BinarySearch(e.starts, o.Start); e.begun[k] != o.Start || k+1 < len(e.begun) && e.begun[k+1] == o.Start {
+		n++
 	}
 	if alone { // while others run, the parent cannot go on at its end even if it waited
 		w.Tail.Add(int64(next - end))
-		w.Rate += events << 40 / max(ph.Duration(), leastParent)
+		w.Rate += n << 40 / max(ph.Duration(), leastParent)
 	}
-	w.Rest.Add(int64(ph.End - last))
-	if hit {
+	w.Rest.Add(int64(ph.End - max(e.last, end)))
+	if next-end <= e.soon {
 		w.Followed++
 	}
-	// Each event lets a call end just before it with the share soon ÷ duration.
+	// Each of them lets a call end just before it with the share soon ÷ duration.
 	if d := ph.Duration(); d > 0 {
-		w.Chance += min(OneRequest, events*int64(soon)*OneRequest/d)
+		w.Chance += min(OneRequest, n*int64(e.soon)*OneRequest/d)
 	} else {
 		w.Chance += OneRequest
 	}
@@ -411,7 +502,7 @@ func (f *Fold) Merge(o *Fold, m *Remap) {
 		into.merge(b)
 	}
 	for p, s := range o.Orders {
-		q := SlotPair{m.Slots[p.A], m.Slots[p.B], m.hosts(p.Hosts)}
+		q := SlotPair{m.Slots[p.A], m.Slots[p.B], m.clocks(p.Clocks)}
 		into := f.Orders[q]
 		if into == nil {
 			into = &Sketch{}
@@ -434,7 +525,7 @@ func (f *Fold) Merge(o *Fold, m *Remap) {
 		into.Tail.Merge(w.Tail)
 		into.Rest.Merge(w.Rest)
 		for p, s := range w.Overhang {
-			h := m.hosts(p)
+			h := m.clocks(p)
 			if into.Overhang[h] == nil {
 				into.Overhang[h] = &Sketch{}
 			}
@@ -462,12 +553,12 @@ func (f *Fold) addProducer(l trace.Link, end trace.Time) {
 	}
 }
 
-// hosts translates a pair of hosts; the pair that was not crossed stays zero.
-func (m *Remap) hosts(p HostPair) HostPair {
-	if p == (HostPair{}) {
+// clocks translates a pair of clocks; the pair that was not crossed stays zero.
+func (m *Remap) clocks(p ClockKey) ClockKey {
+	if p == (ClockKey{}) {
 		return p
 	}
-	return HostPair{m.Strings[p.A], m.Strings[p.B]}
+	return ClockKey{HostPair{m.Strings[p.A], m.Strings[p.B]}, p.Window}
 }
 
 // Use marks the strings that the fold refers to.
@@ -476,7 +567,7 @@ func (f *Fold) Use(used []bool) {
 		used[p.A], used[p.B] = true, true
 	}
 	for p := range f.Orders {
-		used[p.Hosts.A], used[p.Hosts.B] = true, true
+		used[p.Clocks.A], used[p.Clocks.B] = true, true
 	}
 	for _, w := range f.Waited {
 		for p := range w.Overhang {
@@ -489,13 +580,11 @@ func (f *Fold) Use(used []bool) {
 // are canonical.
 func (f *Fold) AppendBinary(to []byte) []byte {
 	to = binary.AppendUvarint(to, uint64(len(f.Clocks)))
-	for _, p := range sortedKeys(f.Clocks, func(a, b ClockKey) int {
-		return cmp.Or(cmp.Compare(a.Window, b.Window), compareHosts(a.HostPair, b.HostPair))
-	}) {
+	for _, p := range sortedKeys(f.Clocks, compareClocks) {
 		b := f.Clocks[p]
-		to = appendHosts(to, p.HostPair)
-		to = binary.AppendVarint(to, p.Window)
+		to = appendClocks(to, p)
 		to = binary.AppendUvarint(to, uint64(b.N))
+		to = binary.AppendVarint(to, b.Least)
 		for _, list := range [2][]int64{b.Lo, b.Hi} {
 			to = binary.AppendUvarint(to, uint64(len(list)))
 			for _, v := range list {
@@ -507,7 +596,7 @@ func (f *Fold) AppendBinary(to []byte) []byte {
 	for _, p := range sortedKeys(f.Orders, comparePairs) {
 		to = binary.AppendUvarint(to, uint64(p.A))
 		to = binary.AppendUvarint(to, uint64(p.B))
-		to = appendHosts(to, p.Hosts)
+		to = appendClocks(to, p.Clocks)
 		to = f.Orders[p].AppendBinary(to)
 	}
 	to = binary.AppendUvarint(to, uint64(len(f.Waited)))
@@ -519,8 +608,8 @@ func (f *Fold) AppendBinary(to []byte) []byte {
 		}
 		to = w.Rest.AppendBinary(w.Tail.AppendBinary(to))
 		to = binary.AppendUvarint(to, uint64(len(w.Overhang)))
-		for _, p := range sortedKeys(w.Overhang, compareHosts) {
-			to = appendHosts(to, p)
+		for _, p := range sortedKeys(w.Overhang, compareClocks) {
+			to = appendClocks(to, p)
 			to = w.Overhang[p].AppendBinary(to)
 		}
 	}
@@ -535,14 +624,18 @@ func (f *Fold) AppendBinary(to []byte) []byte {
 	return to
 }
 
-func appendHosts(to []byte, p HostPair) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint(to, uint64(p.A)), uint64(p.B))
+func appendClocks(to []byte, p ClockKey) []byte {
+	return binary.AppendVarint(binary.AppendUvarint(binary.AppendUvarint(to, uint64(p.A)), uint64(p.B)), p.Window)
 }
 
 func compareHosts(a, b HostPair) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) }
 
+func compareClocks(a, b ClockKey) int {
+	return cmp.Or(cmp.Compare(a.Window, b.Window), compareHosts(a.HostPair, b.HostPair))
+}
+
 func comparePairs(a, b SlotPair) int {
-	return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B), compareHosts(a.Hosts, b.Hosts))
+	return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B), compareClocks(a.Clocks, b.Clocks))
 }
 
 func sortedKeys[K comparable, V any](m map[K]V, order func(a, b K) int) []K {
@@ -557,8 +650,8 @@ func sortedKeys[K comparable, V any](m map[K]V, order func(a, b K) int) []K {
 // DecodeFold reads what AppendBinary wrote.
 func DecodeFold(d *Decoder, dict *Dict) *Fold {
 	f := NewFold()
-	hosts := func() HostPair {
-		return HostPair{trace.StringID(d.Code(dict.Strings())), trace.StringID(d.Code(dict.Strings()))}
+	clocks := func() ClockKey {
+		return ClockKey{HostPair{trace.StringID(d.Code(dict.Strings())), trace.StringID(d.Code(dict.Strings()))}, d.Int()}
 	}
 	slot := func() SlotID { return SlotID(d.Code(dict.Slots())) }
 	sketch := func() *Sketch {
@@ -566,8 +659,8 @@ func DecodeFold(d *Decoder, dict *Dict) *Fold {
 		return &s
 	}
 	for range d.Length(4) {
-		p := ClockKey{hosts(), d.Int()}
-		b := &Bounds{N: int64(d.Uint())}
+		p := clocks()
+		b := &Bounds{N: int64(d.Uint()), Least: d.Int()}
 		for _, list := range [2]*[]int64{&b.Lo, &b.Hi} {
 			n := d.Length(1)
 			if n > keptBounds || n == 0 {
@@ -580,8 +673,8 @@ func DecodeFold(d *Decoder, dict *Dict) *Fold {
 		}
 		f.Clocks[p] = b
 	}
-	for range d.Length(5) {
-		p := SlotPair{slot(), slot(), hosts()}
+	for range d.Length(6) {
+		p := SlotPair{slot(), slot(), clocks()}
 		f.Orders[p] = sketch()
 	}
 	for range d.Length(9) {
@@ -591,8 +684,8 @@ func DecodeFold(d *Decoder, dict *Dict) *Fold {
 			*v = int64(d.Uint())
 		}
 		w.Tail, w.Rest = sketch(), sketch()
-		for range d.Length(3) {
-			p := hosts()
+		for range d.Length(4) {
+			p := clocks()
 			w.Overhang[p] = sketch()
 		}
 		f.Waited[s] = w

@@ -58,6 +58,10 @@ const (
 	hedgeSpread = 1_500_000
 )
 
+// maxHedged is how many calls of one kind a parent that hedges them makes: each is
+// compared with all.
+const maxHedged = 1024
+
 // each visits the kinds of calls that a parent makes more than once, in records
 // without attempts of their own word: those that begin later than the first by
 // hedgeDelay at least, while one of the first still runs.
@@ -82,7 +86,7 @@ func each(records []*Record, f func(r *Record, slot SlotID, later []int32, delay
 			}
 			for _, slot := range slots {
 				g := groups[slot]
-				if len(g) < 2 {
+				if len(g) < 2 || len(g) > maxHedged {
 					continue
 				}
 				first, running := r.Calls[g[0]].Client.Start, trace.Time(0)

@@ -69,9 +69,7 @@ func (w *Walker) Plan(r *Record, orders *Verdicts) *Plan {
 	}
 	kids := func(k int32) []int32 {
 		list := slices.Clone(w.children[w.childStart[k]:w.childStart[k+1]])
-		slices.SortFunc(list, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(w.clipStart[a], w.clipStart[b]), cmp.Compare(w.clipEnd[a], w.clipEnd[b]), cmp.Compare(a, b))
-		})
+		slices.SortFunc(list, w.compareStarts)
 		return list
 	}
 	p.Steps = append(p.Steps, Step{Half: entry, NS: w.clipStart[entry]})
@@ -84,16 +82,21 @@ func (w *Walker) Plan(r *Record, orders *Verdicts) *Plan {
 			continue
 		}
 		k := o.kids[o.at]
-		w.enter(p, orders, o.half, k, o.kids[:o.at])
+		w.enter(p, orders, o.half, k)
 		o.at++
 		stack = append(stack, open{half: k, kids: kids(k)})
 	}
 	return p
 }
 
+// compareStarts orders halves by start, then end.
+func (w *Walker) compareStarts(a, b int32) int {
+	return cmp.Or(cmp.Compare(w.clipStart[a], w.clipStart[b]), cmp.Compare(w.clipEnd[a], w.clipEnd[b]), cmp.Compare(a, b))
+}
+
 // enter plans the start of half k: after those of its earlier siblings that end
 // before it and whose order before it is not refuted.
-func (w *Walker) enter(p *Plan, orders *Verdicts, parent, k int32, earlier []int32) {
+func (w *Walker) enter(p *Plan, orders *Verdicts, parent, k int32) {
 	p.parent[k] = parent
 	s := Step{Half: k, from: int32(len(p.after))}
 	start := w.clipStart[k]
@@ -103,10 +106,12 @@ func (w *Walker) enter(p *Plan, orders *Verdicts, parent, k int32, earlier []int
 	base := w.clipStart[parent]
 	if k/2 != parent/2 {
 		c := &w.r.Calls[k/2]
-		for i := len(earlier) - 1; i >= max(0, len(earlier)-maxEarlier); i-- {
-			e := earlier[i]
-			if e/2 == parent/2 {
-				continue // the server half of the parent itself
+		ended := w.children[w.childStart[parent]:w.childStart[parent+1]] // by end
+		at, _ := slices.BinarySearchFunc(ended, start+mostTouch(c.Outer().Interval), func(e int32, t int64) int { return cmp.Or(cmp.Compare(w.clipEnd[e], t), -1) })
+		for i := at - 1; i >= max(0, at-maxEarlier); i-- {
+			e := ended[i]
+			if e/2 == parent/2 || w.clipStart[e] >= start && w.compareStarts(e, k) >= 0 {
+				continue // the server half of the parent itself; what is to begin yet
 			}
 			if over := w.clipEnd[e] - start; over > 0 && over > w.touch(e, k/2) {
 				continue
@@ -131,12 +136,13 @@ func (w *Walker) recorded(k int32, at int64) trace.Time {
 	return w.r.Start() + trace.Time(at-w.shift[k])
 }
 
-// maxPredecessors is how many of the latest earlier siblings are asked: what
-// began before them has ended before they did, but for rare overlaps.
+// maxPredecessors is how many siblings are predecessors: of those that ended in
+// time, the last. What ended before them they waited for themselves, but for rare
+// overlaps.
 const maxPredecessors = 64
 
-// maxEarlier is how many earlier siblings are looked at for predecessors: of a
-// hundred thousand that run at once, none is one.
+// maxEarlier is how many of the siblings that ended last are looked at for
+// predecessors.
 const maxEarlier = 512
 
 func (w *Walker) leave(p *Plan, k int32, kids []int32) {

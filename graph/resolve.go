@@ -107,6 +107,20 @@ func (d *Dict) resolveLevel(r *Resolution, level []SlotID, calls []int64) {
 // Record gives the record's calls their slots. Where several may be meant, it is
 // one that the same parent has not called yet.
 func (r *Resolution) Record(rec *Record) {
+	var called map[calledBy]bool
+	for i := range rec.Calls {
+		if int(rec.Calls[i].Slot) < len(r.To) && len(r.Ambiguous[rec.Calls[i].Slot]) > 0 {
+			called = map[calledBy]bool{}
+			break
+		}
+	}
+	if called != nil {
+		for i := range rec.Calls {
+			if c := &rec.Calls[i]; len(r.Ambiguous[c.Slot]) == 0 && int(c.Slot) < len(r.To) {
+				called[calledBy{c.Parent, r.To[c.Slot]}] = true
+			}
+		}
+	}
 	for i := range rec.Calls {
 		c := &rec.Calls[i]
 		from := c.Slot
@@ -116,31 +130,20 @@ func (r *Resolution) Record(rec *Record) {
 		c.Slot = r.To[from]
 		if several := r.Ambiguous[from]; len(several) > 0 {
 			for _, s := range several {
-				if !r.called(rec, i, s) {
+				if !called[calledBy{c.Parent, s}] {
 					c.Slot = s
 					break
 				}
 			}
+			called[calledBy{c.Parent, c.Slot}] = true
 		}
 	}
 }
 
-// called reports whether the parent of call i called slot s in another call.
-func (r *Resolution) called(rec *Record, i int, s SlotID) bool {
-	p := rec.Calls[i].Parent
-	for k := p + 1; k < p+rec.Calls[p].Len; k += rec.Calls[k].Len {
-		slot := rec.Calls[k].Slot
-		if int(k) > i { // not yet resolved
-			if len(r.Ambiguous[slot]) > 0 {
-				continue
-			}
-			slot = r.To[slot]
-		}
-		if int(k) != i && slot == s {
-			return true
-		}
-	}
-	return false
+// calledBy is that a call of a record calls a slot.
+type calledBy struct {
+	parent int32
+	slot   SlotID
 }
 
 // Fold returns f under the resolved slots. What is said of a slot that may be

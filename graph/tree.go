@@ -97,6 +97,7 @@ type Tree struct {
 	children   []Node
 	byID       []Node
 	queue      []Node
+	state      []uint8
 }
 
 // Children is the children of a span in the order of Spans.
@@ -107,6 +108,9 @@ func (t *Tree) Interval(n Node) trace.Interval { return t.Store.Interval(t.Spans
 
 // Build makes t the tree of one trace.
 func (t *Tree) Build(s *trace.Store, id trace.TraceID, refs []trace.SpanRef) {
+	if gives(cap(t.Spans), len(refs)) {
+		*t = Tree{}
+	}
 	t.Store, t.ID, t.Duplicates, t.Rejected = s, id, 0, 0
 	t.Defects = t.Defects[:0]
 	t.Spans = t.Spans[:0]
@@ -236,7 +240,8 @@ func (t *Tree) resolveParents() {
 func (t *Tree) parentOf(n Node) (Node, standing) {
 	s := t.Store
 	if t.kind(n) == trace.KindServer {
-		for _, c := range t.withID(t.id(n)) {
+		same := t.withID(t.id(n))
+		for _, c := range same[:min(len(same), maxNamesakes)] {
 			if c != n && t.kind(c) == trace.KindClient {
 				return c, inner
 			}
@@ -248,7 +253,7 @@ func (t *Tree) parentOf(n Node) (Node, standing) {
 	}
 	named := t.withID(id)
 	best, rank := NoNode, -1
-	for _, c := range named {
+	for _, c := range named[:min(len(named), maxNamesakes)] {
 		if c == n {
 			continue
 		}
@@ -276,10 +281,15 @@ func (t *Tree) parentOf(n Node) (Node, standing) {
 	return NoNode, orphan
 }
 
+// maxNamesakes is how many spans of one id are compared for which of them is meant
+// by it: two halves of a call, reported some times over.
+const maxNamesakes = 64
+
 // link builds the children lists. Spans are in order, so children are too.
 func (t *Tree) link() {
 	n := len(t.Spans)
-	t.childStart = append(t.childStart[:0], make([]int32, n+1)...)
+	t.childStart = grow(t.childStart, n+1)
+	clear(t.childStart)
 	for _, p := range t.Parent {
 		if p != NoNode {
 			t.childStart[p+1]++
@@ -288,7 +298,7 @@ func (t *Tree) link() {
 	for i := range n {
 		t.childStart[i+1] += t.childStart[i]
 	}
-	t.children = append(t.children[:0], make([]Node, t.childStart[n])...)
+	t.children = grow(t.children, int(t.childStart[n]))
 	fill := append(t.queue[:0], t.childStart[:n]...)
 	for i, p := range t.Parent {
 		if p != NoNode {
@@ -307,7 +317,9 @@ func (t *Tree) cutCycles() {
 		seen
 		walking
 	)
-	state := make([]uint8, len(t.Spans))
+	t.state = grow(t.state, len(t.Spans))
+	clear(t.state)
+	state := t.state
 	t.queue = t.queue[:0]
 	for i, st := range t.standing {
 		if st == root || st == orphan {

@@ -116,8 +116,8 @@ func NewVerdicts(d *Dict, f *Fold, clocks *Clocks) *Verdicts {
 			v.orders[[2]SlotID{p.A, p.B}] = o
 		}
 		var offset, slack int64
-		if p.Hosts != (HostPair{}) {
-			offset, slack = v.skew(p.Hosts), clocks.Slack(p.Hosts.A, p.Hosts.B)
+		if p.Clocks != (ClockKey{}) {
+			offset, slack = clocks.offset(p.Clocks)
 		}
 		refuted := s.Below(offset - slack)
 		o.Refuted += refuted
@@ -145,7 +145,8 @@ func NewVerdicts(d *Dict, f *Fold, clocks *Clocks) *Verdicts {
 	for slot, w := range f.Waited {
 		r := &WaitedFor{N: w.N, Inside: w.Inside, Followed: w.Followed, ExpectedByChance: float64(w.Chance) / OneRequest}
 		for p, s := range w.Overhang {
-			r.Refuted += s.Above(clocks.Slack(p.A, p.B) + max(0, v.skew(p)))
+			offset, slack := clocks.offset(p)
+			r.Refuted += s.Above(slack + max(0, offset))
 		}
 		r.RefutedLo, r.RefutedHi = wilson(r.Refuted, r.N)
 		usual := w.Tail.Quantile(0.5)
@@ -167,20 +168,6 @@ func NewVerdicts(d *Dict, f *Fold, clocks *Clocks) *Verdicts {
 		v.waited[slot] = r
 	}
 	return v
-}
-
-// skew is how far the second host's clock is ahead of the first's, in the first
-// window that tells. Counts over all windows cannot be taken apart again.
-func (v *Verdicts) skew(p HostPair) int64 {
-	if p == (HostPair{}) || v.Clocks == nil {
-		return 0
-	}
-	for _, w := range v.Clocks.Windows {
-		if shift, ok := w.Shift(p.A, p.B); ok {
-			return -shift
-		}
-	}
-	return 0
 }
 
 // Order is what is known of a before b.

@@ -39,6 +39,10 @@ func (b *Builder) waits(r *Record, t *Tree) {
 	}
 }
 
+// maxBetween is how many events may lie between the two that begin and end a
+// wait.
+const maxBetween = 256
+
 func (b *Builder) waitsOf(r *Record, t *Tree, call int32, n Node, client bool) {
 	s, ref := t.Store, t.Spans[n]
 	v := t.Interval(n)
@@ -61,7 +65,7 @@ func (b *Builder) waitsOf(r *Record, t *Tree, call int32, n Node, client bool) {
 		if !ok {
 			continue
 		}
-		for _, f := range events[i+1:] {
+		for _, f := range events[i+1 : min(len(events), i+1+maxBetween)] {
 			if s.String(f.Name) == until && f.Time >= e.Time {
 				add(e.Time, f.Time, "events "+s.String(e.Name)+" to "+until, pool())
 				break

@@ -77,7 +77,8 @@ type Walker struct {
 	childStart []int32
 	children   []int32 // halves, ascending by clipped end
 	stack      []frame
-	aside      []int32 // calls of this parent being set aside
+	aside      []int32         // where the next child of each half goes
+	limits     map[int32]int32 // of the record's Limits, by call
 
 	// lastKid is when the last waited-for call of a half ended that ended before
 	// it; -1 for none asked yet.
@@ -119,7 +120,7 @@ func half(call int32, client bool) int32 {
 // record's duration.
 func (w *Walker) Walk(r *Record) {
 	w.r = r
-	if cap(w.Path) > giant && len(r.Calls) < cap(w.Path)/16 {
+	if gives(cap(w.Path), len(r.Calls)) {
 		w.Path, w.Late, w.After, w.Moved, w.stack = nil, nil, nil, nil, nil
 	}
 	w.Path, w.Late, w.After, w.Moved = w.Path[:0], w.Late[:0], w.After[:0], w.Moved[:0]
@@ -135,8 +136,21 @@ func (w *Walker) Walk(r *Record) {
 // needs a sixteenth of it or less.
 const giant = 1 << 16
 
+// gives reports whether scratch memory of so many elements is to be given back by
+// something that needs n.
+func gives(capacity, n int) bool { return capacity > giant && n < capacity/16 }
+
+// empty is m without its keys: cleared, or new where clearing costs more.
+func empty[K comparable, V any](m map[K]V) map[K]V {
+	if m == nil || len(m) > 1024 {
+		return map[K]V{}
+	}
+	clear(m)
+	return m
+}
+
 func grow[T any](s []T, n int) []T {
-	if cap(s) < n || cap(s) > giant && n < cap(s)/16 {
+	if cap(s) < n || gives(cap(s), n) {
 		return make([]T, n, n+n/4)
 	}
 	return s[:n]
@@ -242,6 +256,12 @@ const smallStep = 1_000_000
 func (w *Walker) clip() {
 	r := w.r
 	w.lastKid.of = -1
+	w.limits = empty(w.limits)
+	for i := range r.Limits {
+		if _, ok := w.limits[r.Limits[i].Call]; !ok {
+			w.limits[r.Limits[i].Call] = int32(i)
+		}
+	}
 	n := 2 * len(r.Calls)
 	w.clipStart, w.clipEnd = grow(w.clipStart, n), grow(w.clipEnd, n)
 	w.departed, w.leftBy = grow(w.departed, n), grow(w.leftBy, n)
@@ -329,14 +349,13 @@ func (w *Walker) abandoned(i int32) bool {
 	return w.leftBy[k] == i && w.Verdicts.WaitedFor(w.r.Calls[i].Slot).Verdict == Abandoned
 }
 
+// limit is how long a loser was waited for; nil of what is none.
 func (w *Walker) limit(call int32) *Limit {
-	if w.r.Calls[call].Flags&Loser == 0 {
+	if w.r.Calls[call].Flags&Loser == 0 || len(w.r.Limits) == 0 {
 		return nil
 	}
-	for i := range w.r.Limits {
-		if w.r.Limits[i].Call == call {
-			return &w.r.Limits[i]
-		}
+	if i, ok := w.limits[call]; ok {
+		return &w.r.Limits[i]
 	}
 	return nil
 }
@@ -514,20 +533,33 @@ func (w *Walker) splitWaits() {
 		k := half(r.Waits[i].Call, r.Waits[i].Client)
 		byHalf[k] = append(byHalf[k], int32(i))
 	}
+	byStart := func(a, b int32) int {
+		return cmp.Or(cmp.Compare(r.Waits[a].Start, r.Waits[b].Start), cmp.Compare(a, b))
+	}
+	for _, waits := range byHalf {
+		slices.SortFunc(waits, byStart)
+	}
 	var out []Segment
 	for _, s := range w.Path {
 		k := half(s.Call, s.Client)
+		// What ended before this segment, which is later than all of the half before
+		// it, is done.
 		waits := byHalf[k]
+		for len(waits) > 0 && int64(r.Waits[waits[0]].End-r.Start())+w.shift[k] <= s.Start {
+			waits = waits[1:]
+		}
+		byHalf[k] = waits
 		if s.Kind == GapBefore { // of the way to the server, the server's side tells as well
 			waits = append(slices.Clone(waits), byHalf[k+1]...)
+			slices.SortFunc(waits, byStart)
 		}
-		slices.SortFunc(waits, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(r.Waits[a].Start, r.Waits[b].Start), cmp.Compare(a, b))
-		})
 		for _, i := range waits {
 			shift := w.shift[half(s.Call, r.Waits[i].Client)]
 			from := max(s.Start, int64(r.Waits[i].Start-r.Start())+shift)
 			to := min(s.End, int64(r.Waits[i].End-r.Start())+shift)
+			if from >= s.End && s.Kind != GapBefore {
+				break
+			}
 			if to <= from {
 				continue
 			}

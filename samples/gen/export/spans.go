@@ -105,7 +105,7 @@ func scope(sp *sim.Span) otlp.Scope {
 }
 
 func (w *writer) time(in *sim.Instance, t sim.Time) uint64 {
-	return uint64(w.s.Options.Start.Add(t + in.Offset).UnixNano())
+	return uint64(w.s.Options.Start.Add(in.Clock(t)).UnixNano())
 }
 
 func (w *writer) batch(b *batch) otlp.ResourceSpans {

@@ -31,6 +31,13 @@ func (s *Scenario) with(both change) *Scenario {
 	return s
 }
 
+// drifting makes the clocks of all hosts fast or slow.
+func drifting(s *sim.System) {
+	for _, v := range s.Services {
+		v.Drift = 100
+	}
+}
+
 // exported makes both sides' telemetry so.
 func (s *Scenario) exported(ex func(*export.Options)) *Scenario {
 	s.BothExport = ex

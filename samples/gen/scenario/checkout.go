@@ -95,6 +95,7 @@ func checkoutScenarios() []*Scenario {
 	taking := Component{Service: "orders", Peer: "orders-db", Operation: stock}
 	return built(checkout,
 		null("checkout/null", "the same system on two days"),
+		null("checkout/null-drift", "the same system on two days; the hosts' clocks run fast or slow, by up to 100 parts per million").with(drifting),
 		null("checkout/null-links", "the same system on two days; shipping's traces are its own and link to the orders'").with(func(s *sim.System) {
 			sim.Walk(s.Service("orders").Op(orders).Plan, func(st sim.Step) {
 				if p, ok := st.(*sim.Publish); ok {

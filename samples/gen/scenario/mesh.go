@@ -80,6 +80,7 @@ func meshScenarios() []*Scenario {
 	advertised := Component{Service: "product", Peer: "ads", Operation: banner}
 	return built(mesh,
 		null("mesh/null", "the same system on two days"),
+		null("mesh/null-drift", "the same system on two days; the hosts' clocks run fast or slow, by up to 100 parts per million").with(drifting),
 		null("mesh/null-sidecars", "the same system on two days; the sidecars report spans, too").with(sidecars),
 		regression("mesh/server-queue-sidecars", "server-queue", reviews, "reviews has one thread where it had eight; the sidecars' spans begin before the queue", slots("reviews", 1)).with(sidecars),
 		regression("mesh/retries-sampled", "retries", rated, "ratings fails more often; half of the traces are sampled", fails("ratings", rating, 0.07)).exported(head(0.5)),

@@ -176,10 +176,12 @@ type SlotTruth struct {
 	Repeated  string `json:"repeated,omitempty"` // serial or parallel
 }
 
-// A HostTruth is a host's clock less the true time.
+// A HostTruth is a host's clock less the true time, at the start of the run, and by how many parts per
+// million it is fast.
 type HostTruth struct {
-	Host     string `json:"host"`
-	OffsetNs int64  `json:"offset_ns"`
+	Host     string  `json:"host"`
+	OffsetNs int64   `json:"offset_ns"`
+	DriftPpm float64 `json:"drift_ppm,omitempty"`
 }
 
 // A RequestTruth is one request and its waits.
@@ -323,7 +325,7 @@ func side(set *export.Set) SideTruth {
 	for _, in := range run.Instances {
 		if !seen[in.Host] && in.Service.Peer == nil {
 			seen[in.Host] = true
-			t.Hosts = append(t.Hosts, HostTruth{in.Host, int64(in.Offset)})
+			t.Hosts = append(t.Hosts, HostTruth{in.Host, int64(in.Offset), in.Drift})
 		}
 	}
 	for _, s := range run.System.Services {

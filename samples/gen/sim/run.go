@@ -79,7 +79,8 @@ type Instance struct {
 	Service *Service
 	N       int
 	Host    string
-	Offset  Time // its host's clock less the true time
+	Offset  Time    // its host's clock less the true time, at the run's start
+	Drift   float64 // by how many parts per million its host's clock is fast
 	Exec    *Resource
 	Proxy   bool // a sidecar, not a service
 
@@ -143,8 +144,14 @@ func Simulate(sys *System, o Options) *Run {
 	return r
 }
 
+// Clock is what the instance's clock shows at a time.
+func (in *Instance) Clock(t Time) Time {
+	return t + in.Offset + Time(math.Round(float64(t)*in.Drift/1e6))
+}
+
 func (r *Run) build() {
 	hosts := map[string]Time{}
+	drifts := map[string]float64{}
 	for id, s := range r.System.Services {
 		s.id = id
 		drift := math.Exp(r.Options.Drift * r.key.Name("drift").Name(s.Name).normal())
@@ -159,8 +166,9 @@ func (r *Run) build() {
 			if _, ok := hosts[host]; !ok {
 				u := r.key.Name("clock").Name(host).Float()
 				hosts[host] = scaled(s.ClockSkew, 2*u-1)
+				drifts[host] = s.Drift * (2*r.key.Name("clock drift").Name(host).Float() - 1)
 			}
-			in := &Instance{Service: s, N: n, Host: host, Offset: hosts[host], r: r, factor: drift,
+			in := &Instance{Service: s, N: n, Host: host, Offset: hosts[host], Drift: drifts[host], r: r, factor: drift,
 				pools: map[int]*Resource{}, locks: map[string]*Resource{}, flights: map[flightKey]*flight{},
 				budgets: map[uint64]float64{}, robin: map[int]int{}}
 			// Instances differ in the same way in all runs of a system.
@@ -183,7 +191,7 @@ func (r *Run) build() {
 			r.Instances = append(r.Instances, in)
 			if s.Spans.Sidecar {
 				in.sidecar = &Instance{Service: &Service{Name: s.Name + "." + r.System.Name, Version: "1.27.3", Language: "cpp"}, N: n,
-					Host: host, Offset: in.Offset, Proxy: true}
+					Host: host, Offset: in.Offset, Drift: in.Drift, Proxy: true}
 				r.Instances = append(r.Instances, in.sidecar)
 			}
 		}

@@ -92,6 +92,7 @@ type Service struct {
 	Host      string   // prefix of the hosts' names; services that share one share hosts
 	PerHost   int      // instances on one host; 0 means 1
 	ClockSkew Time     // largest clock offset of a host, to either side
+	Drift     float64  // largest rate at which a host's clock is fast or slow, in parts per million
 	Warm      *Warming // a cold start
 
 	Ops []*Operation
