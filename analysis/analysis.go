@@ -175,8 +175,7 @@ func (a *analyzer) metrics(rep *report.Report) {
 func (a *analyzer) endpoints(rep *report.Report) error {
 	var views []*view
 	for _, e := range a.reading.Endpoints {
-		if a.o.Endpoint != nil && !a.o.Endpoint.MatchString(a.str(e.Name.Operation)) && !a.o.Endpoint.MatchString(a.str(e.Name.Service)+" "+a.str(e.Name.Operation)) ||
-			a.o.Service != nil && !a.o.Service.MatchString(a.str(e.Name.Service)) {
+		if !a.wanted(e) {
 			continue
 		}
 		v, err := a.view(e)
@@ -204,6 +203,13 @@ func (a *analyzer) endpoints(rep *report.Report) error {
 		rep.Endpoints = append(rep.Endpoints, rows...)
 	}
 	return nil
+}
+
+// wanted reports whether the user asked for an endpoint.
+func (a *analyzer) wanted(e *summary.Endpoint) bool {
+	service, operation := a.str(e.Name.Service), a.str(e.Name.Operation)
+	return (a.o.Endpoint == nil || a.o.Endpoint.MatchString(operation) || a.o.Endpoint.MatchString(service+" "+operation)) &&
+		(a.o.Service == nil || a.o.Service.MatchString(service))
 }
 
 // importance orders endpoints: regressions by their cost first, entry endpoints

@@ -85,7 +85,7 @@ func (o *Options) reading() summary.Options {
 	if o.Config != nil {
 		own = o.Config.Metrics
 	}
-	return summary.Options{Inner: o.Inner, Names: metric.NewNames(own)}
+	return summary.Options{Inner: o.Inner, Names: metric.NewNames(own), Shared: o.Split != "" && o.Split != splitTime}
 }
 
 // names has the operations of a store named by the configuration.

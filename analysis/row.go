@@ -218,7 +218,7 @@ func (a *analyzer) verdict(e *report.Endpoint, v *view) {
 		return
 	}
 	e.Verdict = report.Verdict(v.Verdict.Outcome)
-	b := &report.Basis{Test: report.ExceedanceTest, Quantile: report.Float(a.o.Quantile), ThresholdMs: report.Null, PValue: report.Some(v.P),
+	b := &report.Basis{Test: report.ExceedanceTest, Quantile: report.Float(a.o.Quantile), ThresholdMs: report.Null, BaselineShare: report.Null, CurrentShare: report.Null, PValue: report.Some(v.P),
 		ExcludedMs: msOf(v.Verdict.Excluded), ExcludedQuantile: report.Null, Method: string(v.Test.Method)}
 	if v.Test.Method == stats.Runs {
 		b.Test = report.IntervalTest
@@ -231,6 +231,7 @@ func (a *analyzer) verdict(e *report.Endpoint, v *view) {
 		b.Quantile, b.ThresholdMs = report.Float(1-m.Share), msOf(m.Threshold)
 		b.Baseline = [2]report.Float{report.Float(m.Base.Above), report.Float(m.Base.Of)}
 		b.Current = [2]report.Float{report.Float(m.Cur.Above), report.Float(m.Cur.Of)}
+		b.BaselineShare, b.CurrentShare = report.Some(m.BaseShare), report.Some(m.CurShare)
 	}
 	e.Basis = b
 }

@@ -109,7 +109,7 @@ func (r *Rules) Branch(service, operation string) Meaning {
 // there is none. A declared mandatory branch is under no-degrade.
 func (r *Rules) Contract(rule, service, operation string) (c Contract, ok bool) {
 	for _, c := range r.Contracts {
-		if c.Rule == rule && hop(c.Hop, service, operation) {
+		if c.Rule == rule && Hop(c.Hop, service, operation) {
 			return c, true
 		}
 	}
@@ -120,11 +120,12 @@ func (r *Rules) Contract(rule, service, operation string) (c Contract, ok bool) 
 }
 
 func anyHop(patterns []string, service, operation string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { return hop(p, service, operation) })
+	return slices.ContainsFunc(patterns, func(p string) bool { return Hop(p, service, operation) })
 }
 
-// hop reports whether a pattern fits a callee.
-func hop(pattern, service, operation string) bool {
+// Hop reports whether a pattern fits a callee: its "service" or its "service
+// operation".
+func Hop(pattern, service, operation string) bool {
 	return Match(pattern, service) || Match(pattern, service+" "+operation)
 }
 

@@ -157,6 +157,12 @@ func (w *Walker) leave(p *Plan, k int32, kids []int32) {
 	p.Steps = append(p.Steps, s)
 }
 
+// Waits is the number of halves that a step waits for.
+func (p *Plan) Waits(step int) int {
+	s := &p.Steps[step]
+	return int(s.to - s.from)
+}
+
 // Values is the recorded stretches of the steps, for editing.
 func (p *Plan) Values(to []int64) []int64 {
 	to = to[:0]
@@ -182,45 +188,80 @@ type Evaluator struct {
 	dropped    []bool
 }
 
+// Half is when a half began and ended, from the entry's start, in the plan that was evaluated last; not ok of one that
+// is not there.
+func (e *Evaluator) Half(half int32) (start, end int64, ok bool) {
+	return e.start[half], e.end[half], !e.dropped[half]
+}
+
 // Latency is the request's latency in ns if its stretches were values. drop, if
 // not nil, tells of halves that are not there: what waited for them does not.
 func (e *Evaluator) Latency(p *Plan, values []int64, drop func(half int32) bool) int64 {
+	if drop == nil {
+		return e.Run(p, values, Course{})
+	}
+	return e.Run(p, values, Course{Begin: func(half int32, _ int64) bool { return !drop(half) }})
+}
+
+// A Course decides what becomes of the halves of a request while it runs again.
+// Times are ns since the request began.
+type Course struct {
+	// Begin is whether a half begins that would begin at a time; nil: all do. What
+	// waited for one that does not begin does not wait.
+	Begin func(half int32, at int64) bool
+
+	// End is until when a half is waited for that ran from start to end; nil: to
+	// its end.
+	End func(half int32, start, end int64) int64
+}
+
+// Run is the request's latency in ns if its stretches were values and it took
+// the course.
+func (e *Evaluator) Run(p *Plan, values []int64, c Course) int64 {
 	e.start, e.end = grow(e.start, p.halves), grow(e.end, p.halves)
 	e.dropped = grow(e.dropped, p.halves)
 	var last int64
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		k := s.Half
-		if !s.Leave {
-			up := p.parent[k]
-			// Half of Gone: what others add to the stretch does not bring it back.
-			e.dropped[k] = up >= 0 && e.dropped[up] || values[i] < Gone/2 || drop != nil && drop(k)
+		if s.Leave {
 			if e.dropped[k] {
 				continue
 			}
-			at := int64(0)
-			if up >= 0 {
-				at = e.start[up]
-				for _, a := range p.after[s.from:s.to] {
-					if !e.dropped[a] {
-						at = max(at, e.end[a])
-					}
-				}
+			e.end[k] = e.after(p, s, e.start[k]) + values[i]
+			if c.End != nil {
+				e.end[k] = c.End(k, e.start[k], e.end[k])
 			}
-			e.start[k] = at + values[i]
+			last = e.end[k]
 			continue
 		}
+		up := p.parent[k]
+		// Half of Gone: what others add to the stretch does not bring it back.
+		e.dropped[k] = up >= 0 && e.dropped[up] || values[i] < Gone/2
 		if e.dropped[k] {
 			continue
 		}
-		at := e.start[k]
-		for _, a := range p.after[s.from:s.to] {
-			if !e.dropped[a] {
-				at = max(at, e.end[a])
-			}
+		at := int64(0)
+		if up >= 0 {
+			at = e.after(p, s, e.start[up])
 		}
-		e.end[k] = at + values[i]
-		last = e.end[k]
+		e.start[k] = at + values[i]
+		e.dropped[k] = c.Begin != nil && !c.Begin(k, e.start[k])
 	}
 	return last
+}
+
+// after is when all that a step waits for has ended, not before at.
+func (e *Evaluator) after(p *Plan, s *Step, at int64) int64 {
+	for _, a := range p.after[s.from:s.to] {
+		if !e.dropped[a] {
+			at = max(at, e.end[a])
+		}
+	}
+	return at
+}
+
+// Ran is when a half ran in the last run; ok is false if it did not.
+func (e *Evaluator) Ran(half int32) (start, end int64, ok bool) {
+	return e.start[half], e.end[half], !e.dropped[half]
 }

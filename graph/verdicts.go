@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"maps"
 	"math"
 )
 
@@ -187,6 +188,21 @@ func (v *Verdicts) refuted(a, b SlotID) OrderVerdict {
 		return o.Verdict
 	}
 	return OrderUndecided
+}
+
+// Parallel is v with no order between the slots: what they would be if none
+// needed another's answer.
+func (v *Verdicts) Parallel(slots []SlotID) *Verdicts {
+	c := *v
+	c.orders = maps.Clone(v.orders)
+	for _, a := range slots {
+		for _, b := range slots {
+			o := v.Order(a, b)
+			o.Verdict = OrderRefuted
+			c.orders[[2]SlotID{a, b}] = &o
+		}
+	}
+	return &c
 }
 
 // WaitedFor is what is known of a slot's being waited for.

@@ -23,6 +23,7 @@ type PartKey struct {
 type Asking struct {
 	*Comparison
 	plans      []*graph.Plan // of the current side's counted requests
+	wasPlans   []*graph.Plan // of the baseline's
 	latency    []int64
 	weights    []float64 // of those requests; a change of mix that was accepted is taken out of them
 	parts      [2]map[PartKey]*part
@@ -49,6 +50,9 @@ func NewAsking(c *Comparison) *Asking {
 	for i, s := range c.Sides {
 		a.parts[i] = map[PartKey]*part{}
 		a.slots[i] = map[graph.SlotID][]graph.SlotID{}
+		if s == nil {
+			continue // a single data set, replayed
+		}
 		w := graph.Walker{Dict: c.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
 		clipped := 0
 		for _, q := range s.Counted {
@@ -68,7 +72,9 @@ func NewAsking(c *Comparison) *Asking {
 					a.slots[i][rel] = append(a.slots[i][rel], abs)
 				}
 			}
-			if i == summary.Current {
+			if i == summary.Baseline {
+				a.wasPlans = append(a.wasPlans, p)
+			} else {
 				a.plans = append(a.plans, p)
 				a.latency = append(a.latency, q.Duration())
 				a.weights = append(a.weights, weight)
@@ -80,6 +86,14 @@ func NewAsking(c *Comparison) *Asking {
 	}
 	a.block()
 	return a
+}
+
+// planOf is the plan of a side's j-th counted request.
+func (a *Asking) planOf(side, j int) *graph.Plan {
+	if side == summary.Baseline {
+		return a.wasPlans[j]
+	}
+	return a.plans[j]
 }
 
 func (a *Asking) add(side int, k PartKey, ns int64, w float64) {

@@ -98,6 +98,20 @@ func (a *Attribute) Distance() float64 {
 	return (sum + math.Abs(cur-base)) / 2 // those without the key are a kind, too
 }
 
+// chance is the Distance that shares of so many requests a side differ by when
+// nothing changed.
+func (a *Attribute) chance(n0, n1 float64) float64 {
+	var sum float64
+	for _, v := range a.Values {
+		p := (v.Base*n0 + v.Cur*n1) / (n0 + n1)
+		sum += 0.8 * math.Sqrt(p*(1-p)*(1/n0+1/n1)) // the mean of |normal|
+	}
+	return sum / 2
+}
+
+// flat is how many requests of equal weight tell as much of shares.
+func (x *weighing) flat() float64 { return x.sum * x.sum / x.squares }
+
 // Attributes compares all keys of entry spans and their resources.
 func (c *Comparison) Attributes() []*Attribute {
 	if c.attributes != nil || c.Sides[0] == nil || c.Sides[1] == nil || len(c.Sides[0].Counted) == 0 || len(c.Sides[1].Counted) == 0 {
@@ -162,12 +176,14 @@ func weigh(of []*summary.Request) *weighing {
 
 // effective is the count, and the number of requests, that would be as uncertain
 // as the weighted share of requests with a value at the share p of both sides.
-// sum and squares are of the weights of those with it.
+// squares is of the weights of those with it. A few of them, all light by chance,
+// would count for far more than they are; so the weights of all requests set a limit.
 func (x *weighing) effective(sum, squares, p float64, k int) (count, of int) {
 	if x.equal || p <= 0 || p >= 1 {
 		return k, len(x.w)
 	}
-	v := (squares*(1-p)*(1-p) + (x.squares-squares)*p*p) / (x.sum * x.sum)
+	total := x.sum * x.sum
+	v := max((squares*(1-p)*(1-p)+(x.squares-squares)*p*p)/total, p*(1-p)*x.squares/total)
 	n := p * (1 - p) / v
 	return int(math.Round(sum / x.sum * n)), max(1, int(math.Round(n)))
 }

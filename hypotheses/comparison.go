@@ -21,6 +21,10 @@ type Side struct {
 	Counted []*summary.Request
 	Sample  *stats.Sample
 
+	// Metered is what the endpoint's request-duration metrics say of how these were
+	// sampled, by run.
+	Metered []*summary.Metering
+
 	// Entries is the ledger of each of Counted; components are the
 	// Comparison's.
 	Entries [][]stats.Entry
@@ -70,6 +74,9 @@ func NewComparison(r *summary.Reading, e *summary.Endpoint, opt stats.Options, c
 			continue
 		}
 		s := &Side{Set: set, All: e.Sides[i]}
+		if !e.Inner {
+			s.Metered = set.Metered[e.Name]
+		}
 		c.Sides[i] = s
 		var cols stats.Requests
 		weighted := false

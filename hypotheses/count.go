@@ -70,17 +70,14 @@ func (a *Asking) counts() []count {
 			continue // new-hop's
 		}
 		c := count{t: t}
-		var mean [2]float64
+		var mean, variance [2]float64
 		for i := range mean {
 			c.groups[i] = a.groups(i, t)
-			var n, w float64
-			for _, g := range c.groups[i] {
-				n, w = n+g.w*float64(len(g.calls)), w+g.w
-			}
-			mean[i] = share(n, w)
+			mean[i], variance[i] = meanCalls(c.groups[i])
 		}
 		c.was, c.is = mean[0], mean[1]
-		if d := c.is - c.was; max(d, -d) < minCalls || max(d, -d) < minCount*min(c.was, c.is) {
+		d := c.is - c.was
+		if max(d, -d) < minCalls || max(d, -d) < minCount*min(c.was, c.is) || d*d < 9*(variance[0]+variance[1]) {
 			continue
 		}
 		wider := summary.Current
@@ -94,6 +91,25 @@ func (a *Asking) counts() []count {
 		out = append(out, c)
 	}
 	return out
+}
+
+// meanCalls is the mean number of calls of a group, and the variance of that mean: requests are drawn, and their groups
+// with them. Where few requests make many calls, and happen to be more in one set than in the other, the mean moves
+// although nobody makes another call.
+func meanCalls(groups []group) (mean, variance float64) {
+	var calls, weight float64
+	for _, g := range groups {
+		calls, weight = calls+g.w*float64(len(g.calls)), weight+g.w
+	}
+	mean = share(calls, weight)
+	for i := 0; i < len(groups); {
+		off, req := 0.0, groups[i].req
+		for ; i < len(groups) && groups[i].req == req; i++ {
+			off += groups[i].w * (float64(len(groups[i].calls)) - mean)
+		}
+		variance += off * off
+	}
+	return mean, share(variance, weight*weight)
 }
 
 // back thins surplus calls, by hash, to the baseline's count per parent of the

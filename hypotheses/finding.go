@@ -70,6 +70,13 @@ type Finding struct {
 	Weights []float64
 	Plans   func(j int) *graph.Plan // plans to replay instead of the requests' own; nil: those
 
+	// fills is the queues whose calls hold their places longer for this, and the part of the change of their waits that
+	// is so; wait is the queue whose own change the finding is, if it is one.
+	fills map[*queue]float64
+	slows map[*target]float64 // likewise the targets whose calls time out because they are slower, and the part of their rise
+	wait  *queue
+	of    *target // whose attempts it is about
+
 	// Below names findings that go before this one, as its cause: by kind and
 	// component.
 	Below func(*Finding) bool

@@ -265,12 +265,13 @@ func (c *Comparison) mixGuard() Guard {
 	d := c.Reading.Dict
 	var worst *Attribute
 	var most float64
+	n := [2]float64{weigh(c.Sides[0].Counted).flat(), weigh(c.Sides[1].Counted).flat()}
 	for _, a := range c.Attributes() {
 		key := d.String(a.Key)
 		if a.P > sure || Consequence(key) || Deployed(key) {
 			continue
 		}
-		if tv := a.Distance(); tv > most {
+		if tv := a.Distance() - a.chance(n[0], n[1]); tv > most {
 			worst, most = a, tv
 		}
 	}

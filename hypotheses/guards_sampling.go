@@ -133,6 +133,9 @@ func (c *Comparison) samplingGuard(t *Telemetry) Guard {
 			cov[i] = c.cover(s, t.Durations[i], t.Kept[i])
 		}
 	}
+	if g, ok := c.stratifiedGuard(t); ok {
+		return g
+	}
 	if g, ok := c.meteredGuard(rate, cov); ok {
 		return g
 	}

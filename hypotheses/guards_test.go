@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sort"
 	"strings"
 	"testing"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
@@ -52,6 +54,50 @@ func arriving(seed uint64, n int, d draw) string {
 // compare reads two sketches as the sides of the endpoint api GET /x.
 func compare(t *testing.T, base, cur string) *Comparison {
 	t.Helper()
+	return compareMetered(t, base, cur, [2][]float64{})
+}
+
+// counting draws a side of which a metric counts all requests and a rule keeps some:
+// the traces as a sketch, and how many ms the metric's requests lasted.
+func counting(seed uint64, n int, ms func(*rand.Rand) float64, keep func(*rand.Rand, float64) bool) (traces string, counted []float64) {
+	traces = arriving(seed, n, func(rng *rand.Rand, i int, at float64) string {
+		x := ms(rng)
+		counted = append(counted, x)
+		if !keep(rng, x) {
+			return ""
+		}
+		return span(at, x)
+	})
+	return traces, counted
+}
+
+// durations is a histogram of lengths in ms of the requests of a summary, over its
+// time; nil lengths: none.
+func durations(of *summary.Summary, lengths []float64) *metric.Fold {
+	tables := trace.NewTables()
+	s := metric.NewStore(tables)
+	text := func(key, value string) trace.RawAttr {
+		return trace.RawAttr{Key: []byte(key), Value: trace.RawValue{Type: trace.String, Bytes: []byte(value)}}
+	}
+	p := metric.RawPoint{
+		Name: []byte("http.server.request.duration"), Unit: []byte("s"), Type: metric.Histogram, Temporality: metric.Delta,
+		Resource: tables.AddResource([]trace.RawAttr{text("service.name", "api")}),
+		Attrs:    []trace.RawAttr{text("http.request.method", "GET"), text("http.route", "/x")},
+		Start:    of.Counts.From, Time: of.Counts.To, Count: uint64(len(lengths)),
+		Bounds: []float64{.005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5}, BucketCounts: make([]uint64, 12),
+	}
+	for _, ms := range lengths {
+		p.BucketCounts[sort.SearchFloat64s(p.Bounds, ms/1e3)]++
+	}
+	if lengths != nil {
+		s.Add(&p)
+	}
+	return s.Fold()
+}
+
+// compareMetered is compare with request-duration metrics of lengths in ms.
+func compareMetered(t *testing.T, base, cur string, counted [2][]float64) *Comparison {
+	t.Helper()
 	judge := func(s *trace.Store, r trace.SpanRef, calls bool) graph.Judgement {
 		w, _ := population.WeightOf(s, r)
 		return graph.Judgement{Outcome: population.OutcomeOf(s, r, calls), Weight: int64(w)}
@@ -64,6 +110,7 @@ func compare(t *testing.T, base, cur string) *Comparison {
 		}
 		sides[i] = summary.New()
 		sides[i].AddSpans(store, judge)
+		sides[i].Metrics = durations(sides[i], counted[i])
 	}
 	r := summary.Read([]*summary.Summary{sides[0]}, []*summary.Summary{sides[1]}, summary.Options{})
 	for _, e := range r.Endpoints {
@@ -76,7 +123,13 @@ func compare(t *testing.T, base, cur string) *Comparison {
 				c.P = c.Test.P
 				c.Verdict = c.Pair.Verdict(c.Test, c.P <= c.Options.Alpha)
 			}
-			c.Guard(nil)
+			tel := &Telemetry{}
+			for i, set := range r.Sets {
+				for _, d := range set.Metrics.Durations(metric.Window{From: set.Counts.From, To: set.Counts.To}, metric.NewNames(nil)) {
+					tel.Durations[i] = &d
+				}
+			}
+			c.Guard(tel)
 			return c
 		}
 	}
@@ -281,6 +334,64 @@ func TestGuards(t *testing.T) {
 				r := Rank(got)
 				if len(r.Findings) == 0 || r.Findings[0].Kind != measurementKind || r.Findings[0].Attribute != c.kind {
 					t.Errorf("first of %d findings is not measurement %s", len(r.Findings), c.kind)
+				}
+			}
+		})
+	}
+}
+
+// A tail-sampled side is used as a fair one where a request-duration histogram says
+// what was left out; and what the histogram does not confirm is no verdict.
+func TestGuardsOfMeteredSides(t *testing.T) {
+	usual := func(rng *rand.Rand) float64 { return latency(rng, 50) }
+	slower := func(rng *rand.Rand) float64 { return latency(rng, 90) }
+	all := func(*rand.Rand, float64) bool { return true }
+	head := func(rng *rand.Rand, _ float64) bool { return rng.Float64() < 0.3 }
+	over := func(ms float64) func(*rand.Rand, float64) bool {
+		return func(rng *rand.Rand, x float64) bool { return x > ms || rng.Float64() < 0.1 }
+	}
+	type half struct {
+		ms      func(*rand.Rand) float64
+		keep    func(*rand.Rand, float64) bool
+		metered bool
+	}
+	const n = 8 * requests
+	for _, c := range []struct {
+		name      string
+		base, cur half
+		status    GuardStatus
+		verdict   stats.Outcome
+		says      string
+	}{
+		{"all kept, and counted", half{usual, all, true}, half{usual, all, true}, GuardOK, stats.NoRegression, "the metrics counted"},
+		{"tail sampling switched on", half{usual, all, true}, half{usual, over(90), true}, GuardWarn, stats.NoRegression, "they are weighted by it"},
+		{"switched on, and no metrics before", half{usual, all, false}, half{usual, over(90), true}, GuardWarn, stats.NoRegression, "they are weighted by it"},
+		{"switched off", half{usual, over(90), true}, half{usual, all, true}, GuardWarn, stats.NoRegression, "baseline traces"},
+		{"on both sides, by one rule", half{usual, over(90), true}, half{usual, over(90), true}, GuardWarn, stats.NoRegression, "they are weighted by it"},
+		{"on both sides, by two rules", half{usual, over(60), true}, half{usual, over(120), true}, GuardWarn, stats.NoRegression, "they are weighted by it"},
+		{"switched on, and slower too", half{usual, all, true}, half{slower, over(90), true}, GuardWarn, stats.Regression, "by the metrics"},
+		{"on both sides, and slower", half{usual, over(90), true}, half{slower, over(90), true}, GuardWarn, stats.Regression, ""},
+		{"switched on, without metrics", half{usual, all, true}, half{usual, over(90), false}, GuardFail, NotComparable, "tail-sampled"},
+		{"head sampling that nothing states", half{usual, all, true}, half{usual, head, true}, GuardWarn, stats.NoRegression, "whose lengths agree"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var text [2]string
+			var counted [2][]float64
+			for i, h := range []half{c.base, c.cur} {
+				text[i], counted[i] = counting(uint64(i+1), n, h.ms, h.keep)
+				if !h.metered {
+					counted[i] = nil
+				}
+			}
+			got := compareMetered(t, text[0], text[1], counted)
+			g := got.guardOf(GuardSampling)
+			if g.Status != c.status || !strings.Contains(g.Detail, c.says) || got.Verdict.Outcome != c.verdict {
+				t.Errorf("%s, %s: %s; want %s and %s with %q", got.Verdict.Outcome, g.Status, g.Detail, c.verdict, c.status, c.says)
+			}
+			for i, s := range got.Sides {
+				if counted[i] != nil && math.Abs(s.Sample.Weight()-n) > 0.03*n {
+					t.Errorf("side %d stands for %.0f requests of %d", i, s.Sample.Weight(), n)
 				}
 			}
 		})

@@ -61,7 +61,7 @@ func (a *Asking) hedgeFinding(t *target) Finding {
 	if slower {
 		f.Against = append(f.Against, says("spans", len(works[1].ns), "%s", f.Check.Outcome))
 	}
-	f.Factor = a.answeredAsBefore(t)
+	f.Factor = a.answeredAsBefore(t, nil)
 	if slower && share(is.hedged, is.logical) < 2*share(was.hedged, was.logical) {
 		peer, op := f.Peer, f.Operation
 		f.Below = func(o *Finding) bool { return o.Kind == "service-time" && o.Service == peer && o.Operation == op }
@@ -96,15 +96,18 @@ func (a *Asking) hedged(t *target) latework.Hedged {
 	return n.Read()
 }
 
-// answeredAsBefore puts a target's logical calls back to how long they took until
-// their first answer: one attempt each, in its rank's time.
-func (a *Asking) answeredAsBefore(t *target) Factor {
+// answeredAsBefore puts a target's logical calls, those that of holds of or all, back to how long they took until their
+// first answer: one attempt each, in its rank's time.
+func (a *Asking) answeredAsBefore(t *target, of func(j int, attempts []int32) bool) Factor {
 	is := &t.sides[summary.Current]
 	back := rankMap(a.answers(summary.Current, t), a.answers(summary.Baseline, t))
 	return func(j int, p *graph.Plan, values []int64) {
 		q := a.request(j)
 		var s stretches
 		for _, l := range is.logicals(q, j) {
+			if of != nil && !of(j, l) {
+				continue
+			}
 			if s.lead == nil {
 				s = stretchesOf(p)
 			}

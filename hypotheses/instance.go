@@ -147,18 +147,7 @@ func (a *Asking) instanceFinding(k instanceKey, own0, own1, peers0, peers1 float
 			}
 		}
 	}
-	factors := []Factor{own}
-	for _, b := range a.queues() {
-		if d.String(b.v.Key.Target) == service && b.hold > 0.02 {
-			factors = append(factors, a.waitBack(b, b.hold))
-			f.Evidence = append(f.Evidence, says("spans", b.calls, "longer holds explain %.0f %% of the wait before %s", 100*b.hold, a.operation(b)))
-		}
-	}
-	f.Factor = func(j int, p *graph.Plan, values []int64) {
-		for _, g := range factors {
-			g(j, p, values)
-		}
-	}
+	f.Factor = own
 	return f
 }
 
@@ -183,14 +172,8 @@ func (a *Asking) ownerOf(q *summary.Request, s *graph.Step) (int32, bool) {
 func (a *Asking) partsOn(side int, on func(*summary.Request, int32) bool) map[PartKey]*part {
 	out := map[PartKey]*part{}
 	s := a.Sides[side]
-	w := graph.Walker{Dict: a.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
 	for j, q := range s.Counted {
-		var plan *graph.Plan
-		if side == summary.Current {
-			plan = a.plans[j]
-		} else {
-			plan = w.Plan(q.Record, nil)
-		}
+		plan := a.planOf(side, j)
 		for i := range plan.Steps {
 			st := &plan.Steps[i]
 			if call, ok := a.ownerOf(q, st); ok && on(q, call) {
@@ -296,7 +279,7 @@ func (a *Asking) placedFinding(b *queue, k instanceKey, share0, share1, here, el
 		Ran:      true,
 		Outcome:  fmt.Sprintf("%s at the instance, %s at its peers", msText(here), msText(elsewhere)),
 	}
-	back := a.waitBack(b, 1)
+	back := a.gapsBack(b, 1)
 	f.Factor = func(j int, p *graph.Plan, values []int64) {
 		q := a.request(j)
 		before := slices.Clone(values)

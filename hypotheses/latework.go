@@ -115,7 +115,7 @@ func (a *Asking) lateFinding(t *target) (Finding, bool) {
 		if s := a.slot(b.slot()); s.Callee.Service != callee || callee == 0 {
 			continue
 		}
-		factors = append(factors, a.waitBack(b, 1))
+		factors = append(factors, a.gapsBack(b, 1))
 	}
 	f.Check = Check{
 		Question: "do waits in front of " + f.Peer + " overlap work for callers that have left?",
@@ -127,7 +127,7 @@ func (a *Asking) lateFinding(t *target) (Finding, bool) {
 	}
 	// All calls wait for what the late ones hold, inside the callee's span or in
 	// front of it: their logical durations go back, attempts and all.
-	logical := a.answeredAsBefore(t)
+	logical := a.answeredAsBefore(t, nil)
 	f.Factor = func(j int, p *graph.Plan, values []int64) {
 		for _, g := range factors {
 			g(j, p, values)
@@ -135,6 +135,13 @@ func (a *Asking) lateFinding(t *target) (Finding, bool) {
 		logical(j, p, values)
 	}
 	return f, true
+}
+
+// either holds of what one of the others holds of.
+func either(fs ...func(*Finding) bool) func(*Finding) bool {
+	return func(o *Finding) bool {
+		return slices.ContainsFunc(fs, func(f func(*Finding) bool) bool { return f(o) })
+	}
 }
 
 // afterLate puts what happens to calls below the late work that keeps them

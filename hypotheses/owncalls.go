@@ -5,7 +5,6 @@ import (
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/queuewait"
-	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
 )
 
@@ -28,19 +27,13 @@ func (a *Asking) ownCalls(side int) []ownCall {
 		return a.owned[side]
 	}
 	s := a.Sides[side]
-	w := graph.Walker{Dict: a.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
 	owners := s.Set.Calibration.Owners
 	out := []ownCall{}
 	type stretch struct{ starts, ends []trace.Time }
 	busy := map[graph.ProcID]*stretch{}
 	var own []int64
 	for j, q := range s.Counted {
-		var plan *graph.Plan
-		if side == summary.Current {
-			plan = a.plans[j]
-		} else {
-			plan = w.Plan(q.Record, nil)
-		}
+		plan := a.planOf(side, j)
 		own = append(own[:0], make([]int64, len(q.Calls))...)
 		for k := range plan.Steps {
 			st := &plan.Steps[k]

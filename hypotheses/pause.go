@@ -51,7 +51,6 @@ func (a *Asking) silences(side int) map[graph.ProcID][]silence {
 	work := map[graph.ProcID][]busy{}
 	long := map[PartKey]float64{} // the usual longest of each part
 	s := a.Sides[side]
-	w := graph.Walker{Dict: a.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
 	for _, rec := range s.Set.Records {
 		for i := range rec.Calls {
 			for _, h := range [2]*graph.Half{&rec.Calls[i].Client, &rec.Calls[i].Work} {
@@ -62,12 +61,7 @@ func (a *Asking) silences(side int) map[graph.ProcID][]silence {
 		}
 	}
 	for j, q := range s.Counted {
-		var plan *graph.Plan
-		if side == summary.Current {
-			plan = a.plans[j]
-		} else {
-			plan = w.Plan(q.Record, nil)
-		}
+		plan := a.planOf(side, j)
 		for k := range plan.Steps {
 			st := &plan.Steps[k]
 			if st.NS < minSilence {

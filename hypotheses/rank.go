@@ -85,6 +85,7 @@ func Rank(c *Comparison) *Ranking {
 			continue
 		}
 		for _, f := range cause.find(a) {
+			a.follow(&f)
 			replayed := a.put(&f)
 			f.Explains, f.Lo, f.Hi = a.effect(replayed, a.weights, a.weights)
 			if sign < 0 {

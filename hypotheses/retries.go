@@ -104,7 +104,8 @@ func (a *Asking) retryFinding(t *target) Finding {
 			undoAttempt(q, p, s, values, x.prev, x.call)
 		}
 	}
-	f.Below = afterLate(&f)
+	f.of = t
+	f.Below = either(afterLate(&f), func(o *Finding) bool { return o.slows[t] > maxHold })
 	return f
 }
 

@@ -88,20 +88,7 @@ func (a *Asking) serviceFinding(slot graph.SlotID) (Finding, bool) {
 			values[k] += a.back(a.key(q, st), st.NS, a.tie(j, k)) - st.NS
 		}
 	}
-	factors := []Factor{own}
-	var filled []*queue
-	for _, b := range a.queues() {
-		if b.hold <= 0.02 || !a.behind(b, slot) {
-			continue
-		}
-		filled = append(filled, b)
-		factors = append(factors, a.waitBack(b, b.hold))
-	}
-	f.Factor = func(j int, p *graph.Plan, values []int64) {
-		for _, g := range factors {
-			g(j, p, values)
-		}
-	}
+	f.Factor = own
 	if share := a.tornLeaf(slot); share > maxTorn {
 		f.Doubtful = true
 		f.Warnings = append(f.Warnings, fmt.Sprintf("in %.0f %% of the requests a span's parent was never received, and here no call is seen: the time may be that of calls whose client spans are missing", 100*share))
@@ -116,13 +103,6 @@ func (a *Asking) serviceFinding(slot graph.SlotID) (Finding, bool) {
 		numbers("spans", len(is.ns), "ms", was.mean()/1e6, is.mean()/1e6, "mean own time of "+op+" per request"),
 		numbers("spans", len(is.ns), "ms", was.at(0.99)/1e6, is.at(0.99)/1e6, "p99 of it"),
 	)
-	for _, b := range filled {
-		why := fmt.Sprintf("longer holds explain %.0f %% of the wait before %s", 100*b.hold, op)
-		if b.byRule {
-			why = fmt.Sprintf("calls hold %s where it was %s, and arrivals did not rise: the wait before %s is a consequence", msText(b.v.Sides[1].Hold), msText(b.v.Sides[0].Hold), op)
-		}
-		f.Evidence = append(f.Evidence, says("spans", b.calls, "%s", why))
-	}
 	f.Check = Check{
 		Question: fmt.Sprintf("is the own time of %s longer also when few requests are in it?", op),
 		Rival:    "contention: it is longer only while others run beside it",
@@ -164,29 +144,12 @@ func (a *Asking) tornLeaf(slot graph.SlotID) float64 {
 	return float64(torn) / float64(n)
 }
 
-// behind reports whether slot's work is what the calls of a queue hold their
-// place for: it is the callee, or below it.
-func (a *Asking) behind(b *queue, slot graph.SlotID) bool {
-	for s := slot; s != graph.NoSlot; s = a.slot(s).Parent {
-		if slices.Contains(b.slots, s) {
-			return true
-		}
-	}
-	return false
-}
-
 // own is the own time of a node per request, on one side.
 func (a *Asking) own(side int, slot graph.SlotID) *part {
 	p := &part{}
 	s := a.Sides[side]
-	w := graph.Walker{Dict: a.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
 	for j, q := range s.Counted {
-		var plan *graph.Plan
-		if side == summary.Current {
-			plan = a.plans[j]
-		} else {
-			plan = w.Plan(q.Record, nil)
-		}
+		plan := a.planOf(side, j)
 		var sum int64
 		n := 0
 		for k := range plan.Steps {

@@ -17,6 +17,7 @@ type target struct {
 	slot  graph.SlotID // relative: the one to name it by, which reached the callee if any did
 	slots []graph.SlotID
 	sides [2]tries
+	slow  *bool // slowed, once asked for
 }
 
 // tries are the calls of a target on one side. All counts are weighted.
@@ -51,6 +52,9 @@ func (a *Asking) targets() []*target {
 	by := map[latework.Target]*target{}
 	var chain []int32
 	for i, s := range a.Sides {
+		if s == nil {
+			continue
+		}
 		w := graph.Walker{Dict: a.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
 		for j, q := range s.Counted {
 			weight := float64(q.Weight) / graph.OneRequest
@@ -92,6 +96,9 @@ func (a *Asking) targets() []*target {
 	}
 	a.called = []*target{}
 	for _, t := range by {
+		for i := range t.sides {
+			t.sides[i].starve(a.Sides[i])
+		}
 		slices.Sort(t.slots)
 		t.slot = t.slots[0]
 		for _, s := range t.slots {
@@ -104,6 +111,26 @@ func (a *Asking) targets() []*target {
 	}
 	slices.SortFunc(a.called, func(x, y *target) int { return cmp.Compare(x.slot, y.slot) })
 	return a.called
+}
+
+// starve counts the calls that timed out and whose callee was never seen to begin among those that waited for a place,
+// where most of the others that timed out did: a callee that hangs has begun, or is not waited for.
+func (t *tries) starve(s *Side) {
+	began := 0.0
+	for i := range t.calls {
+		if x := &t.calls[i]; x.ended == graph.TimedOut && s.Counted[x.req].Calls[x.call].Paired() {
+			began += x.w
+		}
+	}
+	if t.starved <= began/2 {
+		return
+	}
+	for i := range t.calls {
+		if x := &t.calls[i]; x.ended == graph.TimedOut && !x.starved && !s.Counted[x.req].Calls[x.call].Paired() {
+			x.starved = true
+			t.starved += x.w
+		}
+	}
 }
 
 // isCall reports whether a call goes to another service, or to a peer.

@@ -95,7 +95,8 @@ func (a *Asking) timeoutFinding(t *target) Finding {
 			lasting(p, s, values, q, x.call, int64(from.at(a.draw(j, x.call, 8))))
 		}
 	}
-	f.Below = afterLate(&f)
+	f.of = t
+	f.Below = either(afterLate(&f), func(o *Finding) bool { return o.slows[t] > maxHold })
 	if pIs > maxTimedOut {
 		if b := a.queueOf(t); b != nil {
 			caller, peer, _ := a.names(b.slot())

@@ -17,13 +17,14 @@ import (
 type queue struct {
 	v     *queuewait.Verdict
 	slots []graph.SlotID // relative; the most waiting first
+	in    [2][]holding   // its calls
 	calls int
 
 	// hold and arrivals are the shares of the wait's change that are not the
 	// queue's own: longer holds, which are the callee's, and more arrivals.
 	hold, arrivals float64
-	mix            float64 // the share of more arrivals that other requests bring, not more of them
-	byRule         bool    // hold by rule, the model being silent
+	mix            float64     // the share of more arrivals that other requests bring, not more of them
+	held           *[2]float64 // mean hold on both sides, in ns, once asked for
 	maps           map[graph.SlotID]stats.RankMap
 }
 
@@ -34,18 +35,13 @@ func (a *Asking) queues() []*queue {
 		return a.found
 	}
 	by := map[queuewait.EdgeKey]*queue{}
+	in := [2]map[queuewait.EdgeKey][]holding{{}, {}}
 	total := map[graph.SlotID]float64{}
 	waits := [2]map[graph.SlotID]*part{{}, {}}
 	for i, s := range a.Sides {
 		l := summary.NewLedger(s.Set.Calibration)
-		w := graph.Walker{Dict: a.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
 		for j, q := range s.Counted {
-			var p *graph.Plan
-			if i == summary.Current {
-				p = a.plans[j]
-			} else {
-				p = w.Plan(q.Record, nil)
-			}
+			p := a.planOf(i, j)
 			l.Walker.Walk(q.Record)
 			weight := float64(q.Weight) / graph.OneRequest
 			for k := range p.Steps {
@@ -59,6 +55,7 @@ func (a *Asking) queues() []*queue {
 				}
 				waits[i][slot].ns = append(waits[i][slot].ns, x)
 				waits[i][slot].w = append(waits[i][slot].w, weight)
+				in[i][v.Key] = append(in[i][v.Key], a.holding(q, j, v, p.Steps[k].Call()))
 				if i == summary.Current {
 					b := by[v.Key]
 					if b == nil {
@@ -81,6 +78,7 @@ func (a *Asking) queues() []*queue {
 		}
 		slices.SortFunc(b.slots, func(x, y graph.SlotID) int { return cmp.Or(cmp.Compare(total[y], total[x]), cmp.Compare(x, y)) })
 		b.shares()
+		b.in = [2][]holding{in[0][b.v.Key], in[1][b.v.Key]}
 		a.found = append(a.found, b)
 	}
 	slices.SortFunc(a.found, func(x, y *queue) int {
@@ -107,7 +105,7 @@ func (b *queue) shares() {
 		return
 	}
 	if is.Hold >= (1+holdRose)*was.Hold && is.PerSecond <= (1+arrivalsStood)*was.PerSecond && is.Wait > was.Wait {
-		b.hold, b.byRule = 1, true
+		b.hold = 1
 	}
 }
 
@@ -190,8 +188,42 @@ func (a *Asking) waitOf(l *summary.Ledger, q *summary.Request, s *graph.Step) (i
 	return 0, nil
 }
 
-// waitBack puts a share of the waits of a queue back to what they were.
+// waitBack puts a share of the waits of a queue back to what they were, and so the calls that timed out before they
+// got their place: those take as long until their answer as the baseline's of the same rank.
 func (a *Asking) waitBack(b *queue, share float64) Factor {
+	gaps := a.gapsBack(b, share)
+	var starved []Factor
+	for _, t := range a.targets() {
+		if a.queueOf(t) != b || t.sides[0].starved+t.sides[1].starved == 0 {
+			continue
+		}
+		is := &t.sides[summary.Current]
+		waited := map[int]map[int32]bool{}
+		for i := range is.calls {
+			if x := &is.calls[i]; x.starved {
+				if waited[x.req] == nil {
+					waited[x.req] = map[int32]bool{}
+				}
+				waited[x.req][x.call] = true
+			}
+		}
+		starved = append(starved, a.answeredAsBefore(t, func(j int, attempts []int32) bool {
+			return slices.ContainsFunc(attempts, func(c int32) bool { return waited[j][c] }) && a.draw(j, attempts[0], 11) < share
+		}))
+	}
+	if len(starved) == 0 {
+		return gaps
+	}
+	return func(j int, p *graph.Plan, values []int64) {
+		gaps(j, p, values)
+		for _, f := range starved {
+			f(j, p, values)
+		}
+	}
+}
+
+// gapsBack puts a share of the gaps in which calls of a queue wait back to what they were.
+func (a *Asking) gapsBack(b *queue, share float64) Factor {
 	l := summary.NewLedger(a.cur().Set.Calibration)
 	return func(j int, p *graph.Plan, values []int64) {
 		q := a.request(j)
@@ -269,19 +301,15 @@ func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 		}
 		f := a.waitFinding(b, string(owner))
 		f.Factor = a.waitBack(b, rest)
-		if b.hold > maxHold {
-			target, caller := a.Reading.Dict.String(b.v.Key.Target), a.Reading.Dict.String(b.v.Key.Caller)
-			f.Below = func(o *Finding) bool {
-				return o.Kind == "service-time" && (o.Service == target || o.Service == caller && o.Peer == target)
-			}
-		}
+		f.wait = b
+		f.Below = func(o *Finding) bool { return o.fills[b] > maxHold }
 		out = append(out, f)
 	}
 	return out
 }
 
 // maxHold is the share of a wait's change that longer holds may explain before
-// the wait goes below its callee.
+// the wait goes below what lengthened them.
 const maxHold = 0.4
 
 func (a *Asking) waitFinding(b *queue, kind string) Finding {

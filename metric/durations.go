@@ -26,6 +26,9 @@ type Durations struct {
 	// ByStatus is Total taken apart by outcome, in the order of Status.
 	ByStatus []StatusDurations
 
+	// Seconds is the time in which they were counted; 0 if it is not known.
+	Seconds float64
+
 	// Exemplars leads from durations to traces, the longest first.
 	Exemplars []Exemplar
 }
@@ -121,7 +124,7 @@ func (f *Fold) Durations(w Window, n *Names) []Durations {
 }
 
 func durations(service, operation string, members []member, w Window) Durations {
-	d := Durations{Service: service, Operation: operation, Name: members[0].Name, Total: noValues()}
+	d := Durations{Service: service, Operation: operation, Name: members[0].Name, Total: noValues(), Seconds: covered(members, w)}
 	type outcome struct {
 		status string
 		failed bool

@@ -143,3 +143,29 @@ var grpcCodes = [...]string{
 	"OK", "CANCELLED", "UNKNOWN", "INVALIDARGUMENT", "DEADLINEEXCEEDED", "NOTFOUND", "ALREADYEXISTS", "PERMISSIONDENIED",
 	"RESOURCEEXHAUSTED", "FAILEDPRECONDITION", "ABORTED", "OUTOFRANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATALOSS", "UNAUTHENTICATED",
 }
+
+// Broken reports whether a status that a metric recorded, HTTP's or gRPC's by number
+// or name, is that of a request that did not end well, as OutcomeOf takes a span's.
+func Broken(status string) bool {
+	if code, err := strconv.Atoi(status); err == nil {
+		if code >= 100 {
+			return code == 408 || code == 429 || code >= 499
+		}
+		return brokenGRPC(code)
+	}
+	name := strings.ToUpper(strings.ReplaceAll(status, "_", ""))
+	for code, n := range grpcCodes {
+		if n == name {
+			return brokenGRPC(code)
+		}
+	}
+	return false
+}
+
+func brokenGRPC(code int) bool {
+	switch code {
+	case 1, 2, 4, 8, 12, 13, 14, 15:
+		return true
+	}
+	return false
+}

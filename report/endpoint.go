@@ -107,7 +107,13 @@ type Basis struct {
 	ThresholdMs Num      `json:"threshold_ms"` // the latency that is exceeded
 	Baseline    [2]Float `json:"baseline"`     // requests above the threshold, of all
 	Current     [2]Float `json:"current"`      // the same of the current side
-	PValue      Num      `json:"p_value"`      // after all adjustments
+
+	// BaselineShare and CurrentShare are the shares above the threshold, 0..1, with the weights of the requests; null
+	// without a threshold.
+	BaselineShare Num `json:"baseline_share"`
+	CurrentShare  Num `json:"current_share"` // of the current side
+
+	PValue Num `json:"p_value"` // after all adjustments
 
 	// ExcludedMs is the rise of quantile ExcludedQuantile that the data exclude (one-sided 95 %); null where they
 	// exclude none.

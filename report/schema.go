@@ -21,3 +21,8 @@ var InspectionSchema []byte
 //
 //go:embed schema/timeouts.v1.json
 var TimeoutsSchema []byte
+
+// WhatIfSchema is the JSON Schema (draft 2020-12) of tailscope.whatif/v1.
+//
+//go:embed schema/whatif.v1.json
+var WhatIfSchema []byte

@@ -29,6 +29,7 @@ func TestSchemas(t *testing.T) {
 		{"trace.v1.json", TraceV1, reflect.TypeFor[Trace]()},
 		{"inspection.v1.json", InspectionV1, reflect.TypeFor[Inspection]()},
 		{"timeouts.v1.json", TimeoutsV1, reflect.TypeFor[Timeouts]()},
+		{"whatif.v1.json", WhatIfV1, reflect.TypeFor[WhatIf]()},
 	} {
 		s := schemaOf(c.root, c.id, docs)
 		var b bytes.Buffer

@@ -29,6 +29,10 @@ type Set struct {
 	Metrics     *metric.Fold
 	Pools       []metric.PoolView
 	Counts      Counts
+
+	// Metered is what request-duration metrics say of the sampling of an entry
+	// endpoint's requests, by run.
+	Metered map[trace.Endpoint][]*Metering
 }
 
 // A Reading is the sets of an analysis under one Dict, after the last merge.
@@ -98,6 +102,10 @@ type Request struct {
 type Options struct {
 	Inner bool          // also the endpoints that other services call
 	Names *metric.Names // what metrics mean; nil: the known names
+
+	// Shared reports whether the sides have the same metrics, which then tell
+	// nothing of the sampling of one.
+	Shared bool
 }
 
 // Comparison reports whether there are two sides.
@@ -106,10 +114,15 @@ func (r *Reading) Comparison() bool { return r.Sets[Baseline] != nil }
 // Read joins the runs of both sides for reading. The summaries are used up. base
 // is empty for a single data set.
 func Read(base, cur []*Summary, o Options) *Reading {
+	if o.Names == nil {
+		o.Names = metric.NewNames(nil)
+	}
 	all := New()
 	sides := [2][]*Summary{base, cur}
 	r := &Reading{}
 	runOf := map[*graph.Record]int32{} // where there are several
+	var counted [2][][]metric.Durations
+	var seconds [2][]float64
 	for side, runs := range sides {
 		if side == Baseline && len(runs) == 0 {
 			continue
@@ -121,6 +134,10 @@ func Read(base, cur []*Summary, o Options) *Reading {
 				for _, rec := range s.Records {
 					runOf[rec] = int32(i)
 				}
+			}
+			if !o.Shared {
+				counted[side] = append(counted[side], s.durations(o.Names))
+				seconds[side] = append(seconds[side], float64(s.Counts.To-s.Counts.From)/1e9)
 			}
 			joined.Merge(s)
 		}
@@ -169,7 +186,16 @@ func Read(base, cur []*Summary, o Options) *Reading {
 		queues.Merge(set.Queues, slots)
 		set.Queues = queues
 	}
+	var metered []func()
+	for side, set := range r.Sets {
+		if set != nil {
+			metered = append(metered, r.meter(set, counted[side], seconds[side]))
+		}
+	}
 	r.rename()
+	for _, file := range metered {
+		file()
+	}
 	clocks := graph.NewFold()
 	var queues []*queuewait.Fold
 	for _, set := range r.Sets {
@@ -206,9 +232,6 @@ func (s *Set) remap(m *graph.Remap) {
 
 // owners asks whose queue waits are in.
 func (r *Reading) owners(floors *queuewait.Floors, names *metric.Names) {
-	if names == nil {
-		names = metric.NewNames(nil)
-	}
 	var data [2]*queuewait.Data
 	for i, set := range r.Sets {
 		if set != nil {

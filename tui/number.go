@@ -91,7 +91,7 @@ func grouped(s string) string {
 	return sign + whole
 }
 
-// interval is [lo, hi] of a change; an open end is ∞.
+// interval is [lo, hi] of a change; an open end is ∞, and of two nothing is known.
 func interval(v report.Interval) string {
 	if v.IsZero() {
 		return ""
@@ -102,6 +102,9 @@ func interval(v report.Interval) string {
 			return open
 		}
 		return signs(digits(x), true)
+	}
+	if !v.Lo.Known() && !v.Hi.Known() {
+		return "open"
 	}
 	return "[" + end(v.Lo, "−∞") + ", " + end(v.Hi, "∞") + "]"
 }

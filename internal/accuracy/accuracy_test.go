@@ -51,6 +51,9 @@ func TestSuitesRun(t *testing.T) {
 		t.Skip("some seconds of simulation")
 	}
 	for _, s := range suites() {
+		if s.slow {
+			continue
+		}
 		a, b := s.run(1, 1), s.run(1, 1)
 		names := map[string]bool{}
 		for i := range a {

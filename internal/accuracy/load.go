@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sort"
 
+	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/stats"
 )
 
@@ -24,7 +25,16 @@ type load struct {
 	millis  bool // whole milliseconds
 	timeout bool // what would take longer than p98 ends there
 	weights weighting
-	kept    int // per bucket of 1 %; 0: all
+	kept    int  // per bucket of 1 %; 0: all
+	began   bool // the baseline was not sampled
+}
+
+// before is the load of the baseline.
+func (l load) before() load {
+	if l.began {
+		l.weights = whole
+	}
+	return l
 }
 
 const levelShare = 0.2
@@ -51,10 +61,16 @@ func (l load) over(taus float64) load {
 type weighting int
 
 const (
-	whole       weighting = iota
-	independent           // half of them at 1 in 20
-	tied                  // those below p90 at 1 in 20
+	whole         weighting = iota
+	independent             // half of them at 1 in 20
+	tied                    // those below p90 at 1 in 20
+	metered                 // those below 300 ms at 1 in 20, by a rule that nobody states; weighted by a histogram
+	meteredFinely           // the same, by an exponential histogram
 )
+
+// tailKept is the latency from which on such a rule keeps all, in ns: within a
+// bucket of either histogram, about p94.
+const tailKept = 3e8
 
 // A stretching changes latencies, given as a multiple of the median, in place of a cause.
 type stretching func(x float64) float64
@@ -133,6 +149,7 @@ func (l load) requests(g *rand.Rand, by stretching) stats.Requests {
 		p90 = l.quantile(0.9)
 	}
 	r := stats.Requests{Latency: make([]int64, 0, l.n)}
+	var counted []int64 // by a metric
 	if l.weighted() {
 		r.Weight = make([]float64, 0, l.n)
 	}
@@ -153,7 +170,14 @@ func (l load) requests(g *rand.Rand, by stretching) stats.Requests {
 			}
 			weight = 20
 		}
-		r.Latency = append(r.Latency, l.nanoseconds(x))
+		ns := l.nanoseconds(x)
+		if l.weights == metered || l.weights == meteredFinely {
+			counted = append(counted, ns)
+			if ns <= tailKept && g.IntN(20) > 0 {
+				continue
+			}
+		}
+		r.Latency = append(r.Latency, ns)
 		if l.weighted() {
 			r.Weight = append(r.Weight, weight)
 		}
@@ -161,10 +185,41 @@ func (l load) requests(g *rand.Rand, by stretching) stats.Requests {
 			r.Second = append(r.Second, int64(1_700_000_000+second))
 		}
 	}
+	if counted != nil {
+		r.Weight = stratify(r.Latency, counted, l.weights == meteredFinely)
+	}
 	if l.kept > 0 {
 		r = keep(g, r, l.kept)
 	}
 	return r
+}
+
+// stratify weights requests by the histogram of all: that with the bounds which
+// OpenTelemetry recommends for seconds, or an exponential one of scale 2.
+func stratify(latency, counted []int64, exponential bool) []float64 {
+	bounds := []float64{0, 5e6, 1e7, 2.5e7, 5e7, 7.5e7, 1e8, 2.5e8, 5e8, 7.5e8, 1e9, 2.5e9, 5e9, 7.5e9, 1e10, math.Inf(1)}
+	if exponential {
+		bounds = nil
+		for i := range 64 {
+			bounds = append(bounds, 1e6*math.Exp2(float64(i)/4))
+		}
+	}
+	buckets := make([]population.Bucket, len(bounds)-1)
+	for i := range buckets {
+		buckets[i] = population.Bucket{Lo: bounds[i], Hi: bounds[i+1]}
+	}
+	for _, ns := range counted {
+		buckets[sort.SearchFloat64s(bounds[1:], float64(ns))].N++
+	}
+	sample := make([]population.Metered, len(latency))
+	for i, ns := range latency {
+		sample[i] = population.Metered{NS: ns, Weight: population.One}
+	}
+	weights := make([]float64, len(latency))
+	for i, w := range population.Stratify(sample, buckets, 1).Weights {
+		weights[i] = w.Float()
+	}
+	return weights
 }
 
 // levels are the logarithms of what all requests of a second share.
@@ -283,7 +338,7 @@ type named struct {
 // special are the loads whose latencies or weights are out of the ordinary, each without times and over a window of
 // 32 tau at φ 0.5.
 func special(l load) []named {
-	ties, atom, light, heavy, kept := l, l, l, l, l
+	ties, atom, light, heavy, kept, grown, coarse, fine, began := l, l, l, l, l, l, l, l, l
 	ties.millis = true
 	atom.timeout = true
 	// Enough to leave some 1,000 effective requests for each 2,000. Half at 1 and half at 20 have n_eff = n/10.5 at
@@ -291,6 +346,12 @@ func special(l load) []named {
 	light.weights, light.n = independent, 6*l.n
 	heavy.weights, heavy.n = tied, 4*l.n
 	kept.kept, kept.n = 16, 4*l.n
+	// Kept records of a sample whose weights differ already, so that they grow twice.
+	grown.kept, grown.weights, grown.n = 16, independent, 12*l.n
+	coarse.weights, coarse.n = metered, 4*l.n
+	fine.weights, fine.n = meteredFinely, 4*l.n
+	began = coarse
+	began.began = true
 	var all []named
 	for _, c := range []named{
 		{"plain", l, 0},
@@ -299,6 +360,10 @@ func special(l load) []named {
 		{"weights 1 and 20, independent of latency", light, 0},
 		{"weights 1 and 20, light above p90", heavy, 0},
 		{"at most 16 kept per 1 % of latency", kept, 0},
+		{"at most 16 kept of weights 1 and 20", grown, 0},
+		{"tail sampled, by an explicit histogram", coarse, 0},
+		{"tail sampled, by an exponential histogram", fine, 0},
+		{"the current side tail sampled, by an explicit histogram", began, 0},
 	} {
 		all = append(all, named{c.name + ", no times", c.load, 0})
 		c.load.phi = 0.5

@@ -3,6 +3,8 @@
 //	go run ./internal/accuracy            every suite
 //	go run ./internal/accuracy SUITE...   some of them
 //	go run ./internal/accuracy -try RUNS SUITE...   with fewer simulations, to standard output only
+//	    -cache DIR      keep what was simulated, to analyse it again
+//	    -only REGEXP    some incidents
 //
 // Each suite is one file here: it adds itself to the list, owns one section of the document and states its targets.
 // A test checks that the recorded figures meet them and belong to the present version of what they measure.
@@ -14,14 +16,25 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 )
 
 func main() {
 	try := flag.Int("try", 0, "simulate each cell only `runs` times; print and leave the document alone")
+	flag.StringVar(&cache, "cache", "", "keep simulated data in `DIR` and read it from there; empty it when the simulator changes")
+	match := flag.String("only", "", "incidents that match `REGEXP`, in suites of incidents; with -try")
 	flag.Parse()
+	if *match != "" {
+		only = regexp.MustCompile(*match)
+	}
+	if only != nil && *try == 0 {
+		fmt.Fprintln(os.Stderr, "accuracy: -only needs -try: what is recorded is of all incidents")
+		os.Exit(2)
+	}
 	debug.SetGCPercent(800) // much short-lived, little kept
 	if err := run(flag.Args(), *try); err != nil {
 		fmt.Fprintln(os.Stderr, "accuracy:", err)
@@ -71,7 +84,7 @@ func choose(names []string) ([]suite, error) {
 	var chosen []suite
 	for _, name := range names {
 		found := false
-		for _, s := range suites() {
+		for _, s := range slices.Concat(suites(), tried) {
 			if s.name == name {
 				chosen, found = append(chosen, s), true
 			}

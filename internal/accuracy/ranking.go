@@ -1,65 +1,27 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
-	"github.com/tailscope/tailscope/analysis"
 	"github.com/tailscope/tailscope/report"
-	"github.com/tailscope/tailscope/samples/gen/otlp"
 	"github.com/tailscope/tailscope/samples/gen/scenario"
 )
 
 // An answer is what the analysis says of the main endpoint of a scenario.
 type answer struct {
+	simulation
 	truth    *scenario.Truth
 	endpoint *report.Endpoint
 }
 
 // analyze simulates a scenario and analyses its files.
 func analyze(name string, seed uint64, requests int, metrics bool) (*answer, error) {
-	r, err := scenario.Generate(name, seed, requests)
+	s, err := scenario.Find(name)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "accuracy")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	if err := r.Write(dir, otlp.Format{Encoding: otlp.Proto}, false); err != nil {
-		return nil, err
-	}
-	if !metrics {
-		found, err := filepath.Glob(filepath.Join(dir, "*", "metrics*"))
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range found {
-			os.Remove(f)
-		}
-	}
-	o := analysis.New()
-	o.Baseline = [][]string{{filepath.Join(dir, "baseline")}}
-	o.Current = [][]string{{filepath.Join(dir, "current")}}
-	rep, err := analysis.Run(context.Background(), &o)
-	if err != nil {
-		return nil, err
-	}
-	a := &answer{truth: r.Truth}
-	main := r.Truth.Current.Endpoints[0]
-	for i := range rep.Endpoints {
-		if e := &rep.Endpoints[i]; e.Whole() && e.Operation == main.Operation && e.Service == main.Service {
-			a.endpoint = e
-		}
-	}
-	if a.endpoint == nil {
-		return nil, fmt.Errorf("%s: no endpoint %s %s", name, main.Service, main.Operation)
-	}
-	return a, nil
+	return simulation{scenario: s, seed: seed, requests: requests, blind: !metrics}.analyze()
 }
 
 // matches reports whether a hypothesis names the planted cause: the kind, and
@@ -70,7 +32,8 @@ func matches(h *report.Hypothesis, c *scenario.CauseTruth) bool {
 		same(h.Attribute, c.Attribute) && same(h.Value, c.Value) && same(h.Instance, c.Instance)
 }
 
-// place is the rank of the planted cause, 0 if it is not among the hypotheses.
+// place is the rank of the planted cause, the first of several; 0 if it is not
+// among the hypotheses.
 func (a *answer) place() int {
 	for i := range a.endpoint.Hypotheses {
 		for k := range a.truth.Causes {
@@ -82,19 +45,65 @@ func (a *answer) place() int {
 	return 0
 }
 
+// inThree reports whether all planted causes are among the first three.
+func (a *answer) inThree() bool {
+	for k := range a.truth.Causes {
+		if h, i := a.hypothesis(k); h == nil || i >= 3 {
+			return false
+		}
+	}
+	return true
+}
+
+// hypothesis is the one that names the k-th planted cause, nil if there is none, and its index.
+func (a *answer) hypothesis(k int) (*report.Hypothesis, int) {
+	for i := range a.endpoint.Hypotheses {
+		if h := &a.endpoint.Hypotheses[i]; matches(h, &a.truth.Causes[k]) {
+			return h, i
+		}
+	}
+	return nil, 0
+}
+
+// called names a hypothesis by kind and component.
+func called(h *report.Hypothesis) string {
+	at := h.Service
+	if h.Peer != "" {
+		at += "→" + h.Peer
+	}
+	for _, x := range []string{h.Operation, h.Instance} {
+		if x != "" {
+			at += " " + x
+		}
+	}
+	if h.Attribute != "" {
+		at += " " + h.Attribute
+	}
+	if h.Value != "" {
+		at += "=" + h.Value
+	}
+	return string(h.Kind) + " " + strings.TrimSpace(at)
+}
+
+// plantedAs names a cause like called does.
+func plantedAs(c *scenario.CauseTruth) string {
+	return called(&report.Hypothesis{Kind: report.Cause(c.Kind), Service: c.Service, Operation: c.Operation, Peer: c.Peer,
+		Attribute: c.Attribute, Value: c.Value, Instance: c.Instance})
+}
+
 func (a *answer) String() string {
 	var b strings.Builder
 	e := a.endpoint
-	fmt.Fprintf(&b, "%-34s %s→%s p99 %s→%s", a.truth.Scenario, a.truth.Verdict, e.Verdict, e.P99.BaselineMs, e.P99.CurrentMs)
-	for _, c := range a.truth.Causes {
-		fmt.Fprintf(&b, " | planted %s %s %s %s %s%s%s Δ%.1f", c.Kind, c.Service, c.Operation, c.Peer, c.Attribute, c.Value, c.Instance, c.DeltaP99)
+	fmt.Fprintf(&b, "%v: %s→%s p99 %s→%s", a.simulation, a.truth.Verdict, e.Verdict, e.P99.BaselineMs, e.P99.CurrentMs)
+	for k := range a.truth.Causes {
+		fmt.Fprintf(&b, " | planted %s Δ%.1f", plantedAs(&a.truth.Causes[k]), a.truth.Causes[k].DeltaP99)
 	}
 	for i := range e.Hypotheses {
 		h := &e.Hypotheses[i]
-		if i == 3 {
+		if i == 4 {
 			break
 		}
-		fmt.Fprintf(&b, "\n    %d %s(%s) %s %s %s %s%s%s %s [%s,%s]", i+1, h.Kind, h.Strength, h.Service, h.Operation, h.Peer, h.Attribute, h.Value, h.Instance, h.ExplainsMs, h.CIMs.Lo, h.CIMs.Hi)
+		fmt.Fprintf(&b, "\n    %d %s (%s) %s [%s,%s]", i+1, called(h), h.Strength, h.ExplainsMs, h.CIMs.Lo, h.CIMs.Hi)
 	}
 	return b.String()
 }

@@ -65,7 +65,7 @@ func statsCoverage(seed uint64, runs int) []cell {
 		truth := l.truth(0.99, by) - l.truth(0.99, unchanged)
 		g := generator(seed, c.name)
 		for range runs {
-			if !pair(g, l, l, by).Delta(0.99, 0.95).Interval.Excludes(truth) {
+			if !pair(g, l.before(), l, by).Delta(0.99, 0.95).Interval.Excludes(truth) {
 				c.hits++
 			}
 		}

@@ -47,7 +47,7 @@ func familywise(seed uint64, runs int, c cell, l load) cell {
 		pairs := make([]*stats.Pair, nullEndpoints)
 		tests := make([]stats.Test, nullEndpoints)
 		for i := range ps {
-			pairs[i] = pair(g, l, l, unchanged)
+			pairs[i] = pair(g, l.before(), l, unchanged)
 			tests[i] = pairs[i].Test()
 			ps[i] = tests[i].P
 		}

@@ -12,6 +12,7 @@ type suite struct {
 	about   string // what is simulated and what the figures are, in Markdown
 	version int    // of what is measured; recorded figures of another version are stale
 	runs    int    // simulations of each cell
+	slow    bool   // takes minutes at its least; no test runs it
 	run     func(seed uint64, runs int) []cell
 }
 
@@ -50,6 +51,11 @@ var added []suite
 
 // add is called by the init function of each suite's file.
 func add(s suite) { added = append(added, s) }
+
+var tried []suite
+
+// try adds a suite that is run by name and recorded nowhere yet.
+func try(s suite) { tried = append(tried, s) }
 
 // suites are ordered by name.
 func suites() []suite {

@@ -71,6 +71,9 @@ func (b *builder) page() *Page {
 			signs = append(signs, s[0]+" "+s[1])
 		}
 	}
+	if b.signs[openInterval] {
+		signs = append(signs, openInterval+": an interval of which the data close neither end")
+	}
 	if len(signs) > 0 {
 		b.Notes = append(b.Notes, strings.Join(signs, "; "))
 	}
@@ -86,6 +89,9 @@ func (b *builder) sign(s string) string {
 		if strings.Contains(s, c) {
 			b.signs[c] = true
 		}
+	}
+	if s == openInterval {
+		b.signs[s] = true
 	}
 	return s
 }

@@ -11,7 +11,11 @@ func (b *builder) explains(h *report.Hypothesis, v *report.Quantile) string {
 	if !h.ExplainsMs.Known() {
 		return "how much it explains is not computable"
 	}
-	t := "explains " + estimate(h.ExplainsMs, h.CIMs, true)
+	ci := h.CIMs
+	if !ci.Lo.Known() && !ci.Hi.Known() {
+		ci = report.Interval{} // nothing was resampled for it
+	}
+	t := "explains " + estimate(h.ExplainsMs, ci, true)
 	if d, ok := v.DeltaMs.Get(); ok {
 		t += " of " + proseScale(v.DeltaMs).plus(d) + " " + proseScale(v.DeltaMs).unit
 	}

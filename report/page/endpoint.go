@@ -146,14 +146,17 @@ func guardWord(s report.GuardStatus) string {
 // basis says what a verdict rests on, with its counts.
 func (b *builder) basis(r *report.Report, s *report.Basis) string {
 	var t strings.Builder
-	part := func(k [2]report.Float) string {
+	part := func(k [2]report.Float, weighted report.Num) string {
 		p := "?"
 		if k[1] > 0 {
 			p = percent(float64(k[0] / k[1]))
 		}
+		if x, ok := weighted.Get(); ok && percent(x) != p {
+			p = percent(x) + " by weight"
+		}
 		return fmt.Sprintf("%s of %s requests (%s)", count(k[0]), count(k[1]), p)
 	}
-	fmt.Fprintf(&t, "Basis: %s took longer than %s before, %s now; %s (%s at %s", part(s.Baseline), dur(s.ThresholdMs), part(s.Current), pValue(s.PValue), s.Test, quantileName(s.Quantile))
+	fmt.Fprintf(&t, "Basis: %s took longer than %s before, %s now; %s (%s at %s", part(s.Baseline, s.BaselineShare), dur(s.ThresholdMs), part(s.Current, s.CurrentShare), pValue(s.PValue), s.Test, quantileName(s.Quantile))
 	if s.Method != "" {
 		t.WriteString(", " + b.prose(s.Method))
 	}
@@ -163,7 +166,11 @@ func (b *builder) basis(r *report.Report, s *report.Basis) string {
 		if q, ok := s.ExcludedQuantile.Get(); ok {
 			at = quantileName(report.Float(q))
 		}
-		fmt.Fprintf(&t, " Excluded (one-sided 95 %%): a rise of %s by more than %s.", at, dur(s.ExcludedMs))
+		if x := s.ExcludedMs.Or(0); x <= 0 {
+			fmt.Fprintf(&t, " Excluded (one-sided 95 %%): any rise of %s; it fell by %s or more.", at, durMs(-x))
+		} else {
+			fmt.Fprintf(&t, " Excluded (one-sided 95 %%): a rise of %s by more than %s.", at, dur(s.ExcludedMs))
+		}
 	}
 	return t.String()
 }

@@ -77,6 +77,9 @@ func (s scale) plus(ms float64) string {
 	return t
 }
 
+// openInterval stands for an interval of which the data close neither end.
+const openInterval = "open"
+
 // interval shows [lo, hi]; of changes with signs.
 func (s scale) interval(v report.Interval, signed bool) string {
 	if v.IsZero() {
@@ -88,6 +91,9 @@ func (s scale) interval(v report.Interval, signed bool) string {
 			return strings.ReplaceAll(s.plus(x), ",", "")
 		}
 		return strings.ReplaceAll(s.of(x), ",", "")
+	}
+	if !v.Lo.Known() && !v.Hi.Known() {
+		return openInterval
 	}
 	lo, hi := "−∞", "∞"
 	if x, ok := v.Lo.Get(); ok {
@@ -166,7 +172,23 @@ func estimate(v report.Num, ci report.Interval, signed bool) string {
 	if ci.IsZero() {
 		return t + " (no interval)"
 	}
-	return t + " " + s.interval(ci, signed)
+	show := s.of
+	if signed {
+		show = s.plus
+	}
+	lo, above := ci.Lo.Get()
+	hi, below := ci.Hi.Get()
+	switch {
+	case above && below:
+		return t + " " + s.interval(ci, signed)
+	case above:
+		return t + " (no less than " + show(lo) + ", open above)"
+	case below && signed:
+		return t + " (no more than " + show(hi) + ", open below)"
+	case below:
+		return t + " " + s.interval(ci, signed) // a time is not below zero
+	}
+	return t + " (its interval is open at both ends)"
 }
 
 // proseScale drops the decimals that a column would keep for alignment.

@@ -30,7 +30,7 @@ func TestNumbers(t *testing.T) {
 		{durs(report.Null, some(487)), "? → 487 ms"},
 		{change(some(219), report.Between(171, 262)), "+219 ms [+171, +262]"},
 		{change(some(-0.4), report.Between(-1.2, 0.3)), "−0.40 ms [−1.20, +0.30]"},
-		{change(some(68.7), report.Open), "+68.7 ms [−∞, ∞]"},
+		{change(some(68.7), report.Open), "+68.7 ms (its interval is open at both ends)"},
 		{change(some(68.7), report.Interval{}), "+68.7 ms (no interval)"},
 		{change(report.Null, report.Open), "?"},
 		{share(some(0.05)), "5 %"},

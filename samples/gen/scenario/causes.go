@@ -56,6 +56,12 @@ func (s *Scenario) undone() *Scenario {
 	return s
 }
 
+// beside adds what differs in the current run and is no cause of anything.
+func (s *Scenario) beside(decoy change) *Scenario {
+	s.currentOnly = decoy
+	return s
+}
+
 // built says which system the scenarios are of.
 func built(build func() *sim.System, list ...*Scenario) []*Scenario {
 	for _, s := range list {
@@ -253,5 +259,21 @@ func all(cs ...change) change {
 		for _, c := range cs {
 			c(s)
 		}
+	}
+}
+
+// woken lets threads that were handed a slot wake up late, everywhere.
+func woken(lo, hi time.Duration) change {
+	return func(s *sim.System) {
+		for _, v := range s.Services {
+			v.Wake = sim.Uniform{Lo: lo, Hi: hi}
+		}
+	}
+}
+
+// serverOnly leaves the services without client spans.
+func serverOnly(s *sim.System) {
+	for _, v := range s.Services {
+		v.Spans.NoClient = true
 	}
 }

@@ -137,6 +137,16 @@ func checkoutScenarios() []*Scenario {
 		regression("checkout/pause", "pause", Component{Service: "orders"}, "an instance of orders stops for 300 ms every three seconds",
 			pauses("orders", 0, 3*time.Second, 300*ms)).on(0),
 		regression("checkout/improvement", "server-queue", payment, "payment gets its threads back", slots("payment", 2)).undone(),
+		regression("checkout/chain-callee", "service-time", cards, "the card processor is slow, so that orders' connections to payment and orders' threads no longer suffice",
+			slower("cardnet.example", charges, 2.2)).with(all(pool("orders", "payment", 4), slots("orders", 12))),
+		regression("checkout/chain-pool", "client-wait", paying, "orders keeps two connections to payment, and so its own threads no longer suffice", pool("orders", "payment", 2)).
+			with(slots("orders", 6)),
+		regression("checkout/decoy-consumer", "network", paying, "payment moved to another zone; shipping, which nobody waits for, takes eight times as long", farther("orders", "payment", payments, 22*ms, 4*ms)).
+			beside(slower("shipping", "orders.placed", 8)),
+		regression("checkout/server-queue-woken", "server-queue", payment, "payment has two threads; threads wake up 1 to 5 ms late", slots("payment", 2)).with(woken(ms, 5*ms)),
+		regression("checkout/overload", "server-queue", payment, "payment has one thread where it had 16; calls time out before it takes them", slots("payment", 1)).
+			with(each("orders", "payment", payments, func(c *sim.Call) { c.Timeout = 400 * ms })),
+		regression("checkout/server-only", "service-time", payment, "payment itself takes longer; nobody reports client spans", slower("payment", payments, 6)).with(serverOnly),
 		artefact("checkout/measurement-instrumentation", "instrumentation", "payment reports no spans any more", nil, func(o *export.Options) { o.Silent = []string{"payment"} }),
 		artefact("checkout/measurement-renamed", "instrumentation", "an upgrade of the cart renames its operation", nil, func(o *export.Options) {
 			o.Rename = map[string]string{"cart cart.v1.Carts/Get": "cart.v2.CartService/GetCart"}

@@ -95,7 +95,7 @@ func mercury() *sim.System {
 }
 
 func mercuryScenarios() []*Scenario {
-	const quotes, home, recommendations, check = "POST /v1/quotes", "GET /v2/home", "GET /v1/recommendations/{id}", "entitlement.v1.Entitlements/Check"
+	const quotes, home, recommendations, check, profiles = "POST /v1/quotes", "GET /v2/home", "GET /v1/recommendations/{id}", "entitlement.v1.Entitlements/Check", "GET /v1/profiles/{id}"
 	pricing := Component{Service: "ingress", Peer: "pricing", Operation: quotes}
 	own := Component{Service: "pricing", Operation: quotes}
 	recommended := Component{Service: "ingress", Peer: "recommendation", Operation: recommendations}
@@ -175,6 +175,18 @@ func mercuryScenarios() []*Scenario {
 		&Scenario{Name: "mercury/drill", Verdict: Regression, About: "fewer connections to pricing, and more enterprise customers",
 			Causes: []Cause{{Kind: "client-wait", Component: pricing, Apply: pool("ingress", "pricing", 3)},
 				{Kind: "mix-shift", Component: Component{Attribute: "app.tier", Value: "enterprise"}, Apply: share(2, 10)}}},
+		regression("mercury/decoy-off-path", "service-time", Component{Service: "entitlement", Operation: check},
+			"entitlement is slow; experiment's p99 is nine times what it was, beside slower branches", slower("entitlement", check, 3)).
+			beside(stalls("experiment", "experiment.v1.Assignments/Get", 0.03, 40*ms, 60*ms)),
+		regression("mercury/decoy-unequal", "service-time", Component{Service: "profile", Operation: profiles},
+			"profile is slow; one of pricing's instances is, and always was", slower("profile", profiles, 4)).with(slow("pricing", 1, 1.7)),
+		regression("mercury/overload", "server-queue", own, "pricing has one thread where it had 16; calls time out before it takes them", slots("pricing", 1)).
+			with(each("ingress", "pricing", quotes, func(c *sim.Call) { c.Timeout = 300 * ms })),
+		regression("mercury/client-wait-woken", "client-wait", pricing, "fewer connections to pricing; threads wake up 1 to 5 ms late", fewer).with(woken(ms, 5*ms)),
+		regression("mercury/server-queue-woken", "server-queue", own, "pricing has two threads; threads wake up 0.2 ms late", slots("pricing", 2)).with(woken(200*time.Microsecond, 200*time.Microsecond)),
+		regression("mercury/chain-pool", "client-wait", Component{Service: "ingress", Peer: "profile", Operation: profiles},
+			"the ingress keeps one connection to profile, whose threads now idle", pool("ingress", "profile", 1)).with(all(slots("profile", 3), slower("profile", profiles, 1.7))),
+		regression("mercury/server-only", "service-time", own, "pricing takes longer; nobody reports client spans", slower("pricing", quotes, 1.9)).with(serverOnly),
 		artefact("mercury/measurement-sampling", "sampling", "the current run is tail sampled, and nothing says so", nil, func(o *export.Options) {
 			o.Tail = &export.Tail{Slower: 110 * ms, Rate: 0.1}
 		}),

@@ -120,6 +120,15 @@ func meshScenarios() []*Scenario {
 			with(slots("details", 1)),
 		regression("mesh/pause", "pause", Component{Service: "product"}, "an instance of product stops for 200 ms every three seconds", pauses("product", 0, 3*time.Second, 200*ms)).on(0),
 		regression("mesh/improvement", "timeout-plateau", advertised, "ads hangs no longer", stalls("ads", banner, 0.03, 1500*ms, 2500*ms)).undone(),
+		regression("mesh/chain-callee", "service-time", Component{Service: "ratings", Operation: rating}, "ratings is slow, so that the threads of reviews no longer suffice",
+			slower("ratings", rating, 3)).with(slots("reviews", 2)),
+		regression("mesh/chain-network", "network", rated, "ratings is reached across regions, so that the threads of reviews no longer suffice",
+			farther("reviews", "ratings", rating, 14*ms, 2*ms)).with(slots("reviews", 2)),
+		regression("mesh/decoy-unequal", "service-time", Component{Service: "currency", Operation: convert}, "currency is slow; one of the instances of reviews is, and always was",
+			slower("currency", convert, 8)).with(slow("reviews", 0, 2)),
+		&Scenario{Name: "mesh/two-causes", Verdict: Regression, About: "reviews is reached across zones, and prices are converted one by one", Causes: []Cause{
+			{Kind: "network", Component: Component{Service: "product", Peer: "reviews", Operation: list}, Apply: farther("product", "reviews", list, 15*ms, 3*ms)},
+			{Kind: "call-count", Component: Component{Service: "product", Peer: "currency", Operation: convert}, Apply: replaced("product", products, to("currency"), repeated(9))}}},
 		artefact("mesh/measurement-warm-up", "warm-up", "the current run begins with cold instances of reviews", func(s *sim.System) {
 			s.Service("reviews").Warm = &sim.Warming{Until: 0.12, Factor: 5}
 		}, nil),

@@ -157,3 +157,17 @@ func (s *Scenario) Generate(seed uint64, requests int) *Result {
 	}
 	return r
 }
+
+// Effects is what each cause adds to the p99, in ms, in so many runs.
+func (s *Scenario) Effects(runs, requests int) [][]float64 {
+	out := make([][]float64, runs)
+	for i := range out {
+		seed := uint64(1000 + i)
+		all := s.side(seed, !s.Worse, false, requests, func(int) bool { return true })
+		for k := range s.Causes {
+			without := s.side(seed, !s.Worse, false, requests, func(c int) bool { return c != k })
+			out[i] = append(out[i], millis(p99(all.Run))-millis(p99(without.Run)))
+		}
+	}
+	return out
+}

@@ -104,6 +104,13 @@ func searchScenarios() []*Scenario {
 		regression("search/improvement", "fan-out", sharded, "an answer needs 38 of the 40 shards",
 			func(s *sim.System) { s.Service("broker").Op(find).Plan[1].(*sim.Parallel).Need = 0 }).
 			with(all(stalls("shard", query, 0.002, 60*ms, 160*ms), func(s *sim.System) { s.Service("broker").Op(find).Plan[1].(*sim.Parallel).Need = 38 })).undone(),
+		regression("search/chain-callee", "service-time", reads, "the documents are slow to read, so that the web servers' connections no longer suffice", slower("docs", documents, 3)).with(pool("web", "docs", 10)),
+		regression("search/decoy-off-path", "service-time", ranker, "the ranker is slow; suggestions are too, beside the slower search", slower("ranker", rank, 2)).
+			beside(slower("suggest", suggest, 1.7)),
+		&Scenario{Name: "search/two-causes", Verdict: Regression, About: "the spelling is corrected before the search, and the ranker is slow", Causes: []Cause{
+			{Kind: "new-hop", Component: Component{Service: "web", Peer: "spelling", Operation: "spell.v1.Speller/Correct"},
+				Apply: hop("web", page, isParallel, "spelling", "python", "spell.v1.Speller/Correct", sim.GRPC, 30*ms)},
+			{Kind: "service-time", Component: ranker, Apply: slower("ranker", rank, 2)}}},
 		artefact("search/measurement-coordinated-omission", "coordinated-omission", "the current load waits for its answers, and so slows with the system", func(s *sim.System) {
 			s.Workload.Workers, s.Workload.Think = 2, sim.Exp(60*ms)
 		}, nil).with(slots("shard", 1)),
