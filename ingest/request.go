@@ -49,3 +49,10 @@ func (d *Decoder) Decode(data []byte, json bool) (*Set, error) {
 		Files: []File{{Errors: k.errors, ErrorsTotal: k.errorsTotal}},
 	}, nil
 }
+
+// AppendValue writes a value as the OTLP JSON in which arrays and lists of
+// attributes are kept.
+func AppendValue(to []byte, v trace.RawValue) []byte { return appendValue(to, v) }
+
+// AppendPair writes an attribute of such a list.
+func AppendPair(to, key []byte, v trace.RawValue) []byte { return appendPair(to, key, v) }
