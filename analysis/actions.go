@@ -105,6 +105,10 @@ func (a *analyzer) actions(e *report.Endpoint, v *view, r *hypotheses.Ranking) {
 		}
 		s.Attempts = append(s.Attempts, x)
 	}
+	for i := range e.Coalescing {
+		x := &e.Coalescing[i]
+		s.Identity = append(s.Identity, action.Identity{Caller: x.Service, Peer: x.Peer, Operation: x.Operation, Calls: float64(x.Calls), Eligible: float64(x.EligibleShare), Group: x.MeanGroup.Or(2)})
+	}
 	for _, x := range action.Weigh(s) {
 		e.Actions = append(e.Actions, report.Action{Action: x.Action, Target: x.Target, ForRank: x.For, Verdict: report.ActionVerdict(x.Verdict), Reason: x.Reason, Costs: x.Costs, PaidBy: x.PaidBy})
 	}

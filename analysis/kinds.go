@@ -165,6 +165,12 @@ func (a *analyzer) kindRows(v *view) ([]report.Endpoint, error) {
 		if a.reading.Comparison() {
 			e.LateWork.Baseline = &report.LateTotals{MeanInFlight: report.Null}
 		}
+		if e.Class != "" && a.o.Config != nil && slices.Contains(a.o.Config.ClassesOf(e.Service, e.Operation), e.Class) {
+			rules := a.rules(w, e.Class)
+			a.late(&e, w, a.counted(w))
+			a.before(&e, w)
+			a.budget(&e, w, &rules)
+		}
 		rows[i] = e
 	}
 	slices.SortStableFunc(rows, func(x, y report.Endpoint) int {

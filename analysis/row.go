@@ -33,6 +33,7 @@ func (a *analyzer) row(v *view) report.Endpoint {
 	a.attempts(&e, v, counted)
 	a.calls(&e, v, counted)
 	a.fanOut(&e, v, nodes)
+	a.budget(&e, v, &rules)
 	a.causes(&e, v)
 	a.exemplars(&e, v)
 	return e

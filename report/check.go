@@ -78,6 +78,11 @@ func (r *Report) Check() error {
 				}
 			}
 		}
+		for j, x := range e.Budget {
+			if !slices.Contains(BudgetStatuses, x.Status) || !slices.Contains(Consequences, x.Consequence) {
+				bad("%s.budget[%d]: unknown status or consequence %q, %q", at, j, x.Status, x.Consequence)
+			}
+		}
 		for j, a := range e.Actions {
 			if a.ForRank < 0 || a.ForRank > len(e.Hypotheses) {
 				bad("%s.actions[%d]: there is no rank %d", at, j, a.ForRank)

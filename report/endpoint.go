@@ -67,6 +67,7 @@ type Endpoint struct {
 	// ranked.
 	Unexplained *Unexplained `json:"unexplained"`
 
+	Budget    List[Bound]    `json:"budget"`    // the bounds that tailscope.yaml states; empty without any
 	Actions   List[Action]   `json:"actions"`   // what could be done about it
 	Exemplars List[Exemplar] `json:"exemplars"` // requests worth opening
 

@@ -70,6 +70,8 @@ var enums = map[reflect.Type]any{
 	reflect.TypeFor[DifferenceKind](): DifferenceKinds,
 	reflect.TypeFor[Mode]():           Modes,
 	reflect.TypeFor[ActionVerdict]():  ActionVerdicts,
+	reflect.TypeFor[BudgetStatus]():   BudgetStatuses,
+	reflect.TypeFor[Consequence]():    Consequences,
 	reflect.TypeFor[Source]():         Sources,
 	reflect.TypeFor[CheckStatus]():    CheckStatuses,
 	reflect.TypeFor[MetricType]():     MetricTypes,

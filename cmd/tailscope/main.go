@@ -107,7 +107,21 @@ which causes could explain it, each with an observation that would refute it.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &usageError{err.Error(), c.CommandPath() + " --help lists the flags"}
 	})
-	root.AddCommand(analyzeCommand(), tuiCommand(), graphCommand(), traceCommand(), inspectCommand(), timeoutsCommand(), whatIfCommand(), mergeCommand(), explainCommand(), convertCommand(), serveCommand(), captureCommand())
+	root.AddCommand(
+		analyzeCommand(),
+		tuiCommand(),
+		graphCommand(),
+		traceCommand(),
+		inspectCommand(),
+		timeoutsCommand(),
+		whatIfCommand(),
+		checkCommand(),
+		mergeCommand(),
+		explainCommand(),
+		convertCommand(),
+		serveCommand(),
+		captureCommand(),
+	)
 	return root
 }
 

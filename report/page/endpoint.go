@@ -12,6 +12,7 @@ import (
 func (b *builder) endpointRow(r *report.Report, e *report.Endpoint) {
 	b.heading(2, plain(b.rowName(e)))
 	b.verdict(r, e)
+	b.budget(e)
 	b.requests(e)
 	b.latency(r, e)
 	b.parts(r, e)
@@ -33,6 +34,7 @@ func (b *builder) endpointRow(r *report.Report, e *report.Endpoint) {
 func (b *builder) endpointBrief(r *report.Report, e *report.Endpoint) {
 	b.heading(2, plain(b.rowName(e)))
 	b.verdict(r, e)
+	b.budget(e)
 	b.allocation(r, e)
 	b.causes(r, e)
 	b.actions(e, true)

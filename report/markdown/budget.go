@@ -1,0 +1,13 @@
+package markdown
+
+import (
+	"io"
+
+	"github.com/tailscope/tailscope/report"
+	"github.com/tailscope/tailscope/report/page"
+)
+
+// WriteBudget draws the bounds of a report's endpoints.
+func WriteBudget(w io.Writer, r *report.Report) error {
+	return draw(w, page.Budget(r))
+}
