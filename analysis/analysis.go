@@ -39,6 +39,7 @@ func Analyze(l *Loaded, o *Options) (*report.Report, error) {
 		rep.Warnings = append(rep.Warnings, l.Cut)
 		rep.LeftOut = append(rep.LeftOut, l.LeftOut...)
 	}
+	a.kept(rep)
 	a.metrics(rep)
 	if err := a.endpoints(rep); err != nil {
 		return nil, err
@@ -53,6 +54,22 @@ type analyzer struct {
 }
 
 func (a *analyzer) str(id trace.StringID) string { return a.reading.Dict.String(id) }
+
+// kept says which requests the records are of, where not all could be kept.
+func (a *analyzer) kept(rep *report.Report) {
+	for side, set := range a.reading.Sets {
+		if set == nil || set.Kept == 0 {
+			continue
+		}
+		rep.Run.Kept = report.KeptSample
+		kept := int64(len(set.Records))
+		rep.LeftOut = append(rep.LeftOut, report.LeftOut{
+			What: "requests of the " + setName(side) + " set", Count: set.Requests - kept,
+			Why: fmt.Sprintf("%d are kept, for --memory, and stand for all: of each kind up to %d of those within %.3g %% of one latency, so that the tail is whole",
+				kept, set.Kept, 100*(set.KeptWidth-1)),
+		})
+	}
+}
 
 // ingest says what was read and what was wrong with it.
 func (a *analyzer) ingest(rep *report.Report, l *Loaded) {

@@ -98,6 +98,7 @@ func (l *Loaded) run(ctx context.Context, o *Options, side int, paths []string) 
 			l.seen.spans(store)
 		}
 		s.AddSpans(store, judge)
+		src.o.Bound(s)
 		return nil
 	})
 	if err != nil {

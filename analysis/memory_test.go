@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -121,18 +122,19 @@ func TestSpilledIsTheSame(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var want string
-			for _, memory := range []int64{0, 1 << 40, 500_000, 100_000, 1} {
-				c.o.Memory = memory
+			c.o.Memory = 1 << 40
+			for i, at := range []int64{0, 100_000, 25_000, 1} {
+				c.o.spillAt = at
 				var got bytes.Buffer
 				if err := c.ask(&got, c.o); err != nil {
 					t.Fatal(err)
 				}
-				if memory == 0 {
+				if i == 0 {
 					if want = got.String(); len(want) < 1000 {
 						t.Fatalf("a poor answer: %s", want)
 					}
 				} else if got.String() != want {
-					t.Errorf("with %d bytes of memory, from byte %d of %d on: another answer", memory, common(got.String(), want), len(want))
+					t.Errorf("with %d bytes of spans in memory, from byte %d of %d on: another answer", at, common(got.String(), want), len(want))
 				}
 			}
 		})
@@ -172,5 +174,49 @@ func TestNoPartsAreLeft(t *testing.T) {
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
 		t.Errorf("%d files are left: %v", len(files), err)
+	}
+}
+
+// Where the records do not fit either, a sample of them gives the same answer to
+// what the report is about, and the report says that it is one.
+func TestSampledAnswer(t *testing.T) {
+	r, err := scenario.Generate("checkout/new-hop", 3, 3000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := r.Write(dir, otlp.Format{Encoding: otlp.Proto}, false); err != nil {
+		t.Fatal(err)
+	}
+	o := New()
+	o.Baseline, o.Current = [][]string{{filepath.Join(dir, "baseline")}}, [][]string{{filepath.Join(dir, "current")}}
+	whole, err := Run(context.Background(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Memory = 24 << 20
+	sample, err := Run(context.Background(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole.Run.Kept != report.KeptAll || sample.Run.Kept != report.KeptSample || len(sample.LeftOut) != len(whole.LeftOut)+2 {
+		t.Fatalf("kept %s and %s, left out: %v", whole.Run.Kept, sample.Run.Kept, sample.LeftOut)
+	}
+	a, b := &whole.Endpoints[0], &sample.Endpoints[0]
+	if n := b.Requests.Current.Sampled; n >= a.Requests.Current.Sampled*2/3 || n < 200 {
+		t.Errorf("%d of %d requests in the sample", n, a.Requests.Current.Sampled)
+	}
+	near := func(what string, got, want float64, off float64) {
+		if math.Abs(got-want) > off*want {
+			t.Errorf("%s: %v of a sample, %v of all", what, got, want)
+		}
+	}
+	near("p99 before", b.P99.BaselineMs.Or(-1), a.P99.BaselineMs.Or(-2), 0.011)
+	near("p99", b.P99.CurrentMs.Or(-1), a.P99.CurrentMs.Or(-2), 0.011)
+	near("p50", b.P50.CurrentMs.Or(-1), a.P50.CurrentMs.Or(-2), 0.011)
+	near("offered", float64(b.Requests.Current.Offered), float64(a.Requests.Current.Offered), 1e-9)
+	near("completed", float64(b.Requests.Current.Completed), float64(a.Requests.Current.Completed), 1e-9)
+	if a.Verdict != b.Verdict || len(b.Hypotheses) == 0 || a.Hypotheses[0].Kind != b.Hypotheses[0].Kind || a.Hypotheses[0].Peer != b.Hypotheses[0].Peer {
+		t.Errorf("verdict %s, cause %v; of all %s, %v", b.Verdict, b.Hypotheses, a.Verdict, a.Hypotheses)
 	}
 }

@@ -29,8 +29,9 @@ type Options struct {
 	Version  string
 
 	// Memory bounds what an analysis takes, in bytes: spans beyond their share of
-	// it are kept on disk. Zero: no bound.
-	Memory int64
+	// it are kept on disk, and of records beyond theirs a sample. Zero: no bound.
+	Memory  int64
+	spillAt int64 // bytes of spans that are kept in memory; 0: by Memory
 
 	Endpoint, Service *regexp.Regexp // only these; nil: all
 	Inner             bool           // inner endpoints too

@@ -6,6 +6,7 @@ import (
 	"github.com/tailscope/tailscope/ingest"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/spill"
+	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
 )
 
@@ -19,17 +20,39 @@ type source struct {
 	fold *metric.Fold // of points that set has no more
 }
 
-// storeShare is the share of the memory that spans may take at a time: as much
-// again goes for what is copied while they grow, and half is for what is made of
-// them.
-const storeShare = 4
+// Shares of the memory, as its parts: what spans may take at a time, and the
+// records of all runs. Spans take up to twice their share while their columns
+// grow; an analysis takes about five times what its records do, when no spans are
+// left.
+const (
+	storeShare = 4
+	keptShare  = 8
+)
+
+func (o *Options) storeBytes() int64 {
+	if o.spillAt > 0 {
+		return o.spillAt
+	}
+	return max(o.Memory/storeShare, 1)
+}
+
+// Bound drops records of runs that are beyond their share of Memory, if any are.
+// Which are left depends on the content of the runs alone.
+func (o *Options) Bound(runs ...*summary.Summary) {
+	n := int64(max(len(o.Baseline)+len(o.Current), len(runs)))
+	for _, r := range runs {
+		if o.Memory > 0 {
+			r.Bound(o.Memory / keptShare / n)
+		}
+	}
+}
 
 // read reads paths. The source is to be closed.
 func read(ctx context.Context, o *Options, paths []string) (*source, error) {
 	s := &source{ctx: ctx, o: o, fold: metric.NewFold()}
 	options := ingest.Options{Stdin: o.Stdin, Progress: o.Progress}
 	if o.Memory > 0 {
-		options.Part, options.PartBytes = s.spill, o.Memory/storeShare
+		options.Part, options.PartBytes = s.spill, o.storeBytes()
 	}
 	var err error
 	s.set, err = ingest.Read(ctx, paths, options)
@@ -69,7 +92,7 @@ func (s *source) each(f func(*trace.Store) error) error {
 	if s.disk == nil {
 		return named(s.set.Spans)
 	}
-	return s.disk.Each(s.ctx, s.o.Memory/storeShare, named)
+	return s.disk.Each(s.ctx, s.o.storeBytes(), named)
 }
 
 // metrics is the fold of all points. It may be called again.

@@ -199,6 +199,7 @@ func (l *Loaded) split(src *source) ([]*summary.Summary, error) {
 		for i, s := range sides {
 			s.AddTraces(store, judge, func(refs []trace.SpanRef) bool { return side(refs) == i })
 		}
+		src.o.Bound(sides[:]...)
 		return nil
 	})
 	if err != nil {

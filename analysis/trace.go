@@ -46,6 +46,7 @@ func Trace(ctx context.Context, o *Options, id string) (*report.Trace, error) {
 	f := &finder{id: id}
 	err = src.each(func(part *trace.Store) error {
 		s.AddSpans(part, judge)
+		src.o.Bound(s)
 		f.look(part)
 		return nil
 	})

@@ -28,6 +28,9 @@ func bin(ns int64) int16 {
 	return 1 + int16(math.Round(math.Log(float64(ns))/width))
 }
 
+// Bin is the bin of a Sketch that a length falls into.
+func Bin(ns int64) int16 { return bin(ns) }
+
 // value is the length at the middle of a bin.
 func value(b int16) float64 {
 	switch {

@@ -124,11 +124,12 @@ func (c *Comparison) samplingGuard(t *Telemetry) Guard {
 	var rate [2]float64 // sampled share, by the traces' own word
 	var cov [2]*coverage
 	for i, s := range c.Sides {
-		var w float64
+		var n, w float64
 		for _, q := range s.All {
+			n += s.Set.Stands(q.Record) // what tailscope kept of them is no sampling of the traces
 			w += float64(q.Weight) / graph.OneRequest
 		}
-		rate[i] = float64(len(s.All)) / w
+		rate[i] = n / w
 		if t != nil {
 			cov[i] = c.cover(s, t.Durations[i], t.Kept[i])
 		}

@@ -2,6 +2,7 @@ package summary
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,6 +22,10 @@ const (
 // A Set is the data of one side, of one or several runs.
 type Set struct {
 	Runs        int
+	Requests    int64   // whose records there were; more than Records if Kept
+	Kept        int     // of each kind and latency at most; 0: all
+	KeptWidth   float64 // within what factor latencies are one
+	stands      map[*graph.Record]float64
 	Records     []*graph.Record
 	RunOf       []int32 // of each record
 	Calibration *Calibration
@@ -108,6 +113,16 @@ type Options struct {
 	Shared bool
 }
 
+// Stands is for how many requests of the input a record stands: more than one
+// where not all records could be kept. Its weight says for how many requests
+// those stand.
+func (s *Set) Stands(r *graph.Record) float64 {
+	if n, ok := s.stands[r]; ok {
+		return n
+	}
+	return 1
+}
+
 // Comparison reports whether there are two sides.
 func (r *Reading) Comparison() bool { return r.Sets[Baseline] != nil }
 
@@ -130,6 +145,22 @@ func Read(base, cur []*Summary, o Options) *Reading {
 		set := &Set{Runs: len(runs), Graph: graph.NewFold(), Queues: queuewait.NewFold(), Metrics: metric.NewFold(), Counts: Counts{From: trace.NoTime, To: trace.NoTime, Defects: trace.Tally{}}}
 		joined := New()
 		for i, s := range runs {
+			if s.Kept == nil {
+				set.Requests += int64(len(s.Records))
+			} else { // each run is a sample by itself
+				n, stands := s.weigh()
+				set.Requests += n
+				if set.stands == nil {
+					set.stands = stands
+				} else {
+					maps.Copy(set.stands, stands)
+				}
+				if m := s.Kept.level.m(); set.Kept == 0 || m < set.Kept {
+					set.Kept = m
+				}
+				set.KeptWidth = max(set.KeptWidth, s.Kept.Width())
+				s.Kept = nil
+			}
 			if i > 0 {
 				for _, rec := range s.Records {
 					runOf[rec] = int32(i)
@@ -320,13 +351,7 @@ func (r *Reading) endpoints(inner bool) {
 }
 
 // EntryName is the endpoint of a record.
-func (r *Reading) EntryName(rec *graph.Record) trace.Endpoint {
-	s := r.Dict.SlotAt(rec.Calls[0].Slot)
-	if rec.Calls[0].Client.Seen() {
-		return s.Caller
-	}
-	return s.Callee
-}
+func (r *Reading) EntryName(rec *graph.Record) trace.Endpoint { return entryName(r.Dict, rec) }
 
 // request reports whether call c is a request of an inner endpoint: a server's
 // span, unless the same service serves the same request in a span around it, as

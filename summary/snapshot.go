@@ -129,7 +129,7 @@ func (s *Summary) append(to []byte) []byte {
 	for _, r := range s.Records {
 		to = appendRecord(to, r)
 	}
-	return to
+	return s.Kept.append(to)
 }
 
 func appendRecord(to []byte, r *graph.Record) []byte {
@@ -262,6 +262,7 @@ func decode(content []byte) (*Summary, error) {
 			s.Records = append(s.Records, r)
 		}
 	}
+	s.Kept = decodeKept(d, s.Dict, s.Records)
 	if d.Err != nil || len(d.Bytes) > 0 {
 		return nil, errors.New("cut short or followed by something else")
 	}

@@ -34,6 +34,9 @@ type Summary struct {
 	Queues  *queuewait.Fold
 	Metrics *metric.Fold
 	Counts  Counts
+
+	// Kept says which of the requests the Records are; nil: all.
+	Kept *Kept
 }
 
 // New returns an empty Summary.
@@ -118,6 +121,9 @@ func (a *Adder) Add(id trace.TraceID, refs []trace.SpanRef) {
 	a.folder.Producers(tree)
 	a.builder.Records(tree, func(r *graph.Record, spans []graph.Refs) {
 		s.Records = append(s.Records, r)
+		if s.Kept != nil {
+			s.Kept.count(s.Dict, r)
+		}
 		a.folder.Add(r)
 		s.Queues.Add(r)
 		for i := range r.Calls {
@@ -133,11 +139,20 @@ func (a *Adder) Close() { a.s.Counts.Defects.Merge(a.builder.Defects) }
 
 // Merge adds o to s. The records of o move to s: o is not to be used again.
 func (s *Summary) Merge(o *Summary) {
+	if s.Kept != nil || o.Kept != nil {
+		s.sample()
+		o.sample()
+	}
 	m := s.Dict.Absorb(o.Dict)
 	for _, r := range o.Records {
 		r.Remap(m)
 	}
 	s.Records = append(s.Records, o.Records...)
+	if s.Kept != nil {
+		o.Kept.remap(m)
+		s.Kept.merge(o.Kept)
+		s.compact()
+	}
 	s.Graph.Merge(o.Graph, m)
 	s.Queues.Merge(o.Queues, m)
 	s.Metrics.Merge(o.Metrics)
@@ -172,7 +187,13 @@ func (s *Summary) Canonicalize() {
 			used[w.Evidence], used[w.Resource] = true, true
 		}
 	}
+	if s.Kept != nil {
+		s.Kept.use(used)
+	}
 	dict, m := s.Dict.Canonical(used)
+	if s.Kept != nil {
+		s.Kept.remap(m)
+	}
 	for _, r := range s.Records {
 		r.Remap(m)
 	}

@@ -46,6 +46,7 @@ are joined run by run.`,
 				for k := range runs {
 					joined[k].Merge(runs[k])
 				}
+				o.Bound(joined...)
 			}
 			return save(output, joined)
 		},
