@@ -3,6 +3,7 @@ package ingest
 import (
 	"bytes"
 	"encoding/base64"
+	"math"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -222,7 +223,12 @@ func (d *jsonDecoder) span(resource trace.ResourceID, scope trace.ScopeID) {
 	s := k.beginSpan()
 	s.Resource, s.Scope = resource, scope
 	wrong := ""
-	for key, ok := d.field(); ok; key, ok = d.field() {
+	for {
+		d.usualFields(s)
+		key, ok := d.field()
+		if !ok {
+			break
+		}
 		switch string(key) {
 		case "traceId", "trace_id", "traceID":
 			s.TraceID = k.traceID(d.fieldText("span.traceId"))
@@ -231,7 +237,7 @@ func (d *jsonDecoder) span(resource trace.ResourceID, scope trace.ScopeID) {
 		case "parentSpanId", "parent_span_id", "parentSpanID":
 			s.ParentID = k.spanID(d.fieldText("span.parentSpanId"))
 		case "name":
-			s.Name = d.fieldText("span.name")
+			s.Name, s.NameID = d.fieldText("span.name"), 0
 		case "kind":
 			s.Kind = d.spanKind()
 		case "startTimeUnixNano", "start_time_unix_nano":
@@ -239,7 +245,7 @@ func (d *jsonDecoder) span(resource trace.ResourceID, scope trace.ScopeID) {
 		case "endTimeUnixNano", "end_time_unix_nano":
 			s.End = d.time("end", &wrong)
 		case "attributes":
-			s.Attrs = d.attributes(s.Attrs)
+			d.spanAttributes(s)
 		case "status":
 			d.status(s)
 		case "events":
@@ -265,6 +271,138 @@ func (d *jsonDecoder) span(resource trace.ResourceID, scope trace.ScopeID) {
 	}
 	k.marks()
 	k.endSpan(at)
+}
+
+// usualFields reads fields of a span as nearly all writers write them: without
+// spaces and escapes, with identifiers of full length and times of this century. It
+// stops in front of the first that is any other, having judged nothing of it.
+func (d *jsonDecoder) usualFields(s *trace.RawSpan) {
+	const (
+		traceID = `"traceId":"`
+		spanID  = `"spanId":"`
+		parent  = `"parentSpanId":"`
+		name    = `"name":"`
+		kind    = `"kind":`
+		start   = `"startTimeUnixNano":"`
+		end     = `"endTimeUnixNano":"`
+		attrs   = `"attributes":`
+		status  = `"status":{}`
+		longest = len(traceID) + 33 // of those of a fixed length
+	)
+	k := d.sink
+	for d.err == nil {
+		pos := d.pos
+		if !d.fresh {
+			if pos >= len(d.data) || d.data[pos] != ',' {
+				return
+			}
+			pos++
+		}
+		b := d.data[pos:]
+		if len(b) < longest {
+			return
+		}
+		switch b[1] {
+		case 't':
+			if string(b[:len(traceID)]) != traceID || b[len(traceID)+32] != '"' {
+				return
+			}
+			id, ok := trace.ParseTraceID(b[len(traceID) : len(traceID)+32])
+			if !ok {
+				return
+			}
+			s.TraceID = id
+			pos += len(traceID) + 33
+		case 's':
+			switch {
+			case string(b[:len(spanID)]) == spanID:
+				id, ok := trace.ParseSpanID(b[len(spanID) : len(spanID)+16])
+				if !ok || b[len(spanID)+16] != '"' {
+					return
+				}
+				s.ID = id
+				pos += len(spanID) + 17
+			case string(b[:len(start)]) == start:
+				t, ok := usualTime(b[len(start):])
+				if !ok {
+					return
+				}
+				s.Start = t
+				pos += len(start) + 20
+			case string(b[:len(status)]) == status:
+				pos += len(status)
+			default:
+				return
+			}
+		case 'p':
+			if string(b[:len(parent)]) != parent {
+				return
+			}
+			if b[len(parent)] == '"' {
+				s.ParentID = trace.NoSpanID
+				pos += len(parent) + 1
+				break
+			}
+			id, ok := trace.ParseSpanID(b[len(parent) : len(parent)+16])
+			if !ok || b[len(parent)+16] != '"' {
+				return
+			}
+			s.ParentID = id
+			pos += len(parent) + 17
+		case 'n':
+			if string(b[:len(name)]) != name {
+				return
+			}
+			to := plainRun(b, len(name))
+			if to >= len(b) || b[to] != '"' {
+				return
+			}
+			s.Name = b[len(name):to]
+			s.NameID, _ = k.pairs.name(s.Name)
+			pos += to + 1
+		case 'k':
+			if string(b[:len(kind)]) != kind || b[len(kind)]-'0' > byte(trace.KindConsumer) || b[len(kind)+1] != ',' && b[len(kind)+1] != '}' {
+				return
+			}
+			s.Kind = trace.Kind(b[len(kind)] - '0')
+			pos += len(kind) + 1
+		case 'e':
+			if string(b[:len(end)]) != end {
+				return
+			}
+			t, ok := usualTime(b[len(end):])
+			if !ok {
+				return
+			}
+			s.End = t
+			pos += len(end) + 20
+		case 'a':
+			if string(b[:len(attrs)]) != attrs {
+				return
+			}
+			d.pos, d.fresh = pos+len(attrs), false
+			d.spanAttributes(s)
+			continue
+		default:
+			return
+		}
+		d.pos, d.fresh = pos, false
+	}
+}
+
+// usualTime reads 19 digits and a quote.
+func usualTime(b []byte) (trace.Time, bool) {
+	if len(b) < 20 || b[19] != '"' {
+		return 0, false
+	}
+	var v uint64
+	for _, c := range b[:19] {
+		if c -= '0'; c > 9 {
+			return 0, false
+		}
+		v = v*10 + uint64(c)
+	}
+	return trace.Time(v), v-1 < math.MaxInt64
 }
 
 // time reads a time in nanoseconds. If it is none, wrong says why.
@@ -482,8 +620,13 @@ func (k *sink) marks() {
 				s.Flags |= trace.Shared
 			}
 			s.Attrs = slices.Delete(s.Attrs, i, i+1)
-			if len(s.Known) > 0 {
-				s.Known = slices.Delete(s.Known, i, i+1)
+			for j, known := range s.Known { // the pair without a key that stands for attribute i
+				if known.Key == 0 {
+					if i--; i < 0 {
+						s.Known = slices.Delete(s.Known, j, j+1)
+						break
+					}
+				}
 			}
 			k.pairs.begin() // their places have changed
 			break
@@ -507,79 +650,165 @@ func (d *jsonDecoder) attributesAfter(to []trace.RawAttr, from int) []trace.RawA
 		}
 		return to
 	}
-	if !d.array() {
-		return to
-	}
-	for d.element() {
-		at := d.pos
-		if len(to)-from < k.limits.Attributes {
-			to = append(to, trace.RawAttr{})
-			if d.usual(&to[len(to)-1]) {
-				continue
-			}
-			to = to[:len(to)-1]
+	if d.array() {
+		for d.element() {
+			to = d.attribute(to, from)
 		}
-		if d.peek() != '{' {
-			d.bad(at, "an attribute is not an object; it was left out")
-			d.skip()
-			continue
-		}
-		key, v, ok := d.keyValue()
-		if d.err != nil {
-			return to
-		}
-		if !ok {
-			d.bad(at, "the value of attribute "+quoteText(key)+" cannot be read; it was left out")
-			continue
-		}
-		to = k.add(to, from, key, v)
 	}
 	return to
 }
 
-// usual reads a pair exactly as nearly all writers write it: its key, and a text
-// or an integer, in ASCII without escapes or spaces. It reports false, having
-// read nothing, if the pair is any other.
-func (d *jsonDecoder) usual(a *trace.RawAttr) bool {
-	const opening, middle = `{"key":"`, `","value":{"`
-	b := d.data[d.pos:]
-	if len(b) < len(opening) || string(b[:len(opening)]) != opening {
-		return false
-	}
-	n := plainRun(b, len(opening))
-	key := b[len(opening):n]
-	b = b[n:]
-	if len(b) < len(middle) || string(b[:len(middle)]) != middle {
-		return false
-	}
-	b = b[len(middle):]
-	const text, integer = `stringValue":"`, `intValue":"`
-	var v []byte
-	switch {
-	case len(b) > len(text) && string(b[:len(text)]) == text:
-		n = plainRun(b, len(text))
-		v = b[len(text):n]
-		if len(v) > d.sink.limits.Text {
-			return false
+// attribute is attributes of one element of a list.
+func (d *jsonDecoder) attribute(to []trace.RawAttr, from int) []trace.RawAttr {
+	at := d.pos
+	if len(to)-from < d.sink.limits.Attributes {
+		to = append(to, trace.RawAttr{})
+		if d.usual(&to[len(to)-1]) != nil {
+			return to
 		}
-		a.Value.Type, a.Value.Bytes = trace.String, v
-	case len(b) > len(integer) && string(b[:len(integer)]) == integer:
-		n = plainRun(b, len(integer))
-		x, ok := parseInt(b[len(integer):n])
+		to = to[:len(to)-1]
+	}
+	if d.peek() != '{' {
+		d.bad(at, "an attribute is not an object; it was left out")
+		d.skip()
+		return to
+	}
+	key, v, ok := d.keyValue()
+	if d.err != nil {
+		return to
+	}
+	if !ok {
+		d.bad(at, "the value of attribute "+quoteText(key)+" cannot be read; it was left out")
+		return to
+	}
+	return d.sink.add(to, from, key, v)
+}
+
+// spanAttributes reads the attributes of a span, which may be known from earlier
+// spans.
+func (d *jsonDecoder) spanAttributes(s *trace.RawSpan) {
+	k := d.sink
+	general := func(read func(to []trace.RawAttr, from int) []trace.RawAttr) {
+		n := len(s.Attrs)
+		s.Attrs = read(s.Attrs, n-len(s.Known))
+		for range len(s.Attrs) - n {
+			s.Known = append(s.Known, trace.Attr{})
+		}
+	}
+	if d.peek() != '[' {
+		general(d.attributesAfter)
+		return
+	}
+	if !d.array() {
+		return
+	}
+	for d.nextAttribute() {
+		n := len(s.Known)
+		if n < k.limits.Attributes && d.depth+2 <= d.maxDepth {
+			if o := k.pairs.opening(n, d.data[d.pos:]); o != nil && d.usualValue(s, o) {
+				continue
+			}
+			var a trace.RawAttr
+			if opens := d.usual(&a); opens != nil {
+				s.Attrs, s.Known = append(s.Attrs, a), append(s.Known, trace.Attr{})
+				k.pairs.open(n, opens, len(a.Key), k.spans.Intern(a.Key), a.Value.Type)
+				continue
+			}
+		}
+		general(d.attribute)
+	}
+}
+
+// nextAttribute is element, where another object follows without a space.
+func (d *jsonDecoder) nextAttribute() bool {
+	if b := d.data[d.pos:]; len(b) > 1 && b[0] == ',' && b[1] == '{' && !d.fresh && d.err == nil {
+		d.pos++
+		return true
+	}
+	return d.element()
+}
+
+// usualValue reads the rest of a pair that begins with an opening, if it is written
+// as nearly all writers write it; otherwise it has read nothing.
+func (d *jsonDecoder) usualValue(s *trace.RawSpan, o *opening) bool {
+	k := d.sink
+	b := d.data[d.pos:]
+	end := plainRun(b, int(o.n))
+	v := b[o.n:end]
+	key := b[len(pairKey):][:o.keyLen]
+	if b = b[end:]; len(b) < len(pairClosing) || string(b[:len(pairClosing)]) != pairClosing || len(v) > k.limits.Text {
+		return false
+	}
+	known, hash := k.pairs.value(o, v)
+	if known.Key == 0 {
+		a := trace.RawAttr{Key: key, Value: trace.RawValue{Type: o.typ}}
+		if o.typ == trace.Int {
+			var ok bool
+			if a.Value.Int, ok = parseInt(v); !ok {
+				return false
+			}
+		} else {
+			a.Value.Bytes = v
+		}
+		s.Attrs = append(s.Attrs, a)
+		k.pairs.miss(v, hash, len(s.Known))
+	}
+	s.Known = append(s.Known, known)
+	d.pos = len(d.data) - len(b) + len(pairClosing)
+	return true
+}
+
+// How nearly all writers write a pair: its key, and a text or an integer, in
+// ASCII without escapes or spaces.
+const (
+	pairKey     = `{"key":"`
+	pairValue   = `","value":{"`
+	textValue   = `stringValue":"`
+	intValue    = `intValue":"`
+	pairClosing = `"}}`
+)
+
+// usual reads a pair written so. It returns how the pair is written up to its
+// value, or nil, having read nothing, if it is any other.
+func (d *jsonDecoder) usual(a *trace.RawAttr) []byte {
+	b := d.data[d.pos:]
+	if len(b) < len(pairKey) || string(b[:len(pairKey)]) != pairKey {
+		return nil
+	}
+	n := plainRun(b, len(pairKey))
+	key := b[len(pairKey):n]
+	b = b[n:]
+	if len(b) < len(pairValue) || string(b[:len(pairValue)]) != pairValue {
+		return nil
+	}
+	b = b[len(pairValue):]
+	switch {
+	case len(b) > len(textValue) && string(b[:len(textValue)]) == textValue:
+		b = b[len(textValue):]
+		n = plainRun(b, 0)
+		if n > d.sink.limits.Text {
+			return nil
+		}
+		a.Value.Type, a.Value.Bytes = trace.String, b[:n]
+	case len(b) > len(intValue) && string(b[:len(intValue)]) == intValue:
+		b = b[len(intValue):]
+		n = plainRun(b, 0)
+		x, ok := parseInt(b[:n])
 		if !ok {
-			return false
+			return nil
 		}
 		a.Value.Type, a.Value.Int = trace.Int, x
 	default:
-		return false
+		return nil
 	}
+	opening := d.data[d.pos : len(d.data)-len(b)]
 	b = b[n:]
-	if len(b) < 3 || string(b[:3]) != `"}}` || len(key) > d.sink.limits.Text || d.depth+2 > d.maxDepth {
-		return false
+	if len(b) < len(pairClosing) || string(b[:len(pairClosing)]) != pairClosing || len(key) > d.sink.limits.Text || d.depth+2 > d.maxDepth {
+		return nil
 	}
 	a.Key = key
-	d.pos = len(d.data) - len(b) + 3
-	return true
+	d.pos = len(d.data) - len(b) + len(pairClosing)
+	return opening
 }
 
 // keyValue reads a pair, its keys in any order.

@@ -13,7 +13,7 @@ import (
 // A protoDecoder reads OTLP protobuf requests into a sink: this file spans,
 // metricproto.go metrics. Fields come in any order; what a part of a message
 // shares (its resource, its scope) is looked up before its items are read,
-// which costs one step per item.
+// which costs one step per list of items.
 type protoDecoder struct {
 	wire
 	sink *sink
@@ -196,45 +196,36 @@ func (d *protoDecoder) resourceAttrs(end int) trace.ResourceID {
 	return k.spans.AddResource(k.attrs)
 }
 
-// scope looks up the scope of a message by scope, and goes back to its start.
-func (d *protoDecoder) scope(end int) trace.ScopeID {
-	start := d.pos
+// scopeMessage reads a scope.
+func (d *protoDecoder) scopeMessage(end int) (id trace.ScopeID) {
 	k := d.sink
-	var id trace.ScopeID
+	k.attrs, k.canon = k.attrs[:0], k.canon[:0]
+	var s trace.Scope
 	for num, typ, ok := d.field(end); ok; num, typ, ok = d.field(end) {
-		if num != 1 || typ != length {
+		switch {
+		case num == 1 && typ == length:
+			s.Name = k.spans.Intern(k.text(d.text(end)))
+		case num == 2 && typ == length:
+			s.Version = k.spans.Intern(k.text(d.text(end)))
+		case num == 3 && typ == length:
+			k.attrs = d.attribute(k.attrs, 0, end)
+		case num == 4:
 			d.skip(typ, end)
-			continue
+		default:
+			d.unknown("scope", num, typ, end)
 		}
-		from, to := d.message(end)
-		d.pos = from
-		k.attrs, k.canon = k.attrs[:0], k.canon[:0]
-		var s trace.Scope
-		for num, typ, ok := d.field(to); ok; num, typ, ok = d.field(to) {
-			switch {
-			case num == 1 && typ == length:
-				s.Name = k.spans.Intern(k.text(d.text(to)))
-			case num == 2 && typ == length:
-				s.Version = k.spans.Intern(k.text(d.text(to)))
-			case num == 3 && typ == length:
-				k.attrs = d.attribute(k.attrs, 0, to)
-			case num == 4:
-				d.skip(typ, to)
-			default:
-				d.unknown("scope", num, typ, to)
-			}
-		}
-		if d.err == nil {
-			id = k.scope(s)
-		}
-		break
 	}
-	d.pos = start
+	if d.err == nil {
+		id = k.scope(s)
+	}
 	return id
 }
 
+// scopeSpans reads the spans of one scope, which may come behind them.
 func (d *protoDecoder) scopeSpans(end int, resource trace.ResourceID) {
-	scope := d.scope(end)
+	first := trace.SpanRef(d.sink.spans.Len())
+	var scope trace.ScopeID
+	named := false
 	for num, typ, ok := d.field(end); ok; num, typ, ok = d.field(end) {
 		switch {
 		case num == 2 && typ == length:
@@ -242,6 +233,12 @@ func (d *protoDecoder) scopeSpans(end int, resource trace.ResourceID) {
 			d.pos = from
 			d.span(to, resource, scope)
 			d.pos = to
+		case num == 1 && typ == length && !named:
+			from, to := d.message(end)
+			d.pos = from
+			scope, named = d.scopeMessage(to), true
+			d.pos = to
+			d.sink.spans.SetScope(first, scope)
 		case num == 1 || num == 3:
 			d.skip(typ, end)
 		case num == 2:
@@ -261,15 +258,22 @@ func (d *protoDecoder) scopeLogs(end int, _ trace.ResourceID) {
 	}
 }
 
-// span reads one span.
+// span reads one span: its fields as nearly all writers write them one way, and
+// all others another.
 func (d *protoDecoder) span(end int, resource trace.ResourceID, scope trace.ScopeID) {
 	at := d.pos
 	d.arena = d.arena[:0]
 	k := d.sink
 	s := k.beginSpan()
 	s.Resource, s.Scope = resource, scope
-	kind, wrong := trace.BadTime, ""
-	for num, typ, ok := d.field(end); ok; num, typ, ok = d.field(end) {
+	var kind trace.DefectKind
+	var wrong string
+	for {
+		d.usualFields(s, end)
+		num, typ, ok := d.field(end)
+		if !ok {
+			break
+		}
 		switch num {
 		case 1, 2, 3, 4, 5, 9, 11, 13, 15:
 			if typ != length {
@@ -303,7 +307,7 @@ func (d *protoDecoder) span(end int, resource trace.ResourceID, scope trace.Scop
 				kind, wrong = trace.BadID, "the id of the span's parent has more than 8 bytes"
 			}
 		case 5:
-			s.Name = d.text(end)
+			s.Name, s.NameID = d.text(end), 0
 		case 6:
 			v := d.uvarint(end)
 			if v > uint64(trace.KindConsumer) {
@@ -353,6 +357,110 @@ func (d *protoDecoder) span(end int, resource trace.ResourceID, scope trace.Scop
 	}
 	k.marks()
 	k.endSpan(at)
+}
+
+// usualFields reads fields of a span as nearly all writers write them: with tags,
+// lengths and small numbers of one byte, identifiers of full length, and texts
+// that were met before or are in order. It stops in front of the first field that
+// is any other, having judged nothing of it.
+func (d *protoDecoder) usualFields(s *trace.RawSpan, end int) {
+	k := d.sink
+	b := d.data[:end]
+	pos := d.pos
+	texts := k.limits.Text >= 0x80
+	for pos < len(b)-1 && d.err == nil {
+		f := b[pos:]
+		n := int(f[1])
+		switch f[0] {
+		case 1<<3 | length:
+			if n != 16 || len(f) < 2+16 {
+				d.pos = pos
+				return
+			}
+			s.TraceID = trace.TraceID(f[2:])
+			pos += 2 + 16
+			continue
+		case 2<<3 | length:
+			if n == 8 && len(f) >= 2+8 {
+				s.ID = trace.SpanID(binary.BigEndian.Uint64(f[2:]))
+				pos += 2 + 8
+				continue
+			}
+		case 4<<3 | length:
+			if n == 8 && len(f) >= 2+8 {
+				s.ParentID = trace.SpanID(binary.BigEndian.Uint64(f[2:]))
+				pos += 2 + 8
+				continue
+			}
+		case 5<<3 | length:
+			if n < 0x80 && len(f) >= 2+n && texts {
+				raw := f[2 : 2+n]
+				if id, ok := k.pairs.name(raw); ok {
+					s.NameID = id
+					pos += 2 + n
+					continue
+				}
+				if utf8.Valid(raw) {
+					s.Name, s.NameID = raw, 0
+					pos += 2 + n
+					continue
+				}
+			}
+		case 6<<3 | varint:
+			if n <= int(trace.KindConsumer) {
+				s.Kind = trace.Kind(n)
+				pos += 2
+				continue
+			}
+		case 7<<3 | fixed64:
+			if len(f) >= 1+8 {
+				if v := binary.LittleEndian.Uint64(f[1:]); v-1 < math.MaxInt64 {
+					s.Start = trace.Time(v)
+					pos += 1 + 8
+					continue
+				}
+			}
+		case 8<<3 | fixed64:
+			if len(f) >= 1+8 {
+				if v := binary.LittleEndian.Uint64(f[1:]); v-1 < math.MaxInt64 {
+					s.End = trace.Time(v)
+					pos += 1 + 8
+					continue
+				}
+			}
+		case 9<<3 | length:
+			if n < 0x80 && len(f) >= 2+n && texts && len(s.Known) < k.limits.Attributes {
+				raw := f[2 : 2+n]
+				a, hash := k.pairs.known(raw)
+				if a.Key != 0 {
+					s.Known = append(s.Known, a)
+					pos += 2 + n
+					continue
+				}
+				if k.usual(s, raw, hash) {
+					pos += 2 + n
+					continue
+				}
+			}
+		case 15<<3 | length:
+			if n == 0 {
+				pos += 2
+				continue
+			}
+			if n == 2 && len(f) >= 2+2 && f[2] == 3<<3|varint && f[3] <= byte(trace.StatusError) {
+				s.Status = trace.Status(f[3])
+				pos += 2 + 2
+				continue
+			}
+		case 16<<3&0x7f | fixed32 | 0x80:
+			if n == 16>>4 && len(f) >= 2+4 {
+				pos += 2 + 4
+				continue
+			}
+		}
+		break
+	}
+	d.pos = pos
 }
 
 // protoTime reads nanoseconds; zero is a time that was not recorded.
@@ -474,25 +582,36 @@ func (d *protoDecoder) link(end int) {
 func (d *protoDecoder) spanAttribute(s *trace.RawSpan, end int) {
 	at, stop := d.message(end)
 	k := d.sink
-	if len(s.Attrs) < k.limits.Attributes && stop-at <= k.limits.Text {
-		raw := d.data[at:stop]
-		s.Attrs = append(s.Attrs, trace.RawAttr{})
-		known := k.pairs.known(raw)
-		s.Known = append(s.Known, known)
-		if known.Key != 0 {
+	if raw := d.data[at:stop]; len(raw) <= min(maxPair, k.limits.Text) && len(s.Known) < k.limits.Attributes {
+		a, hash := k.pairs.known(raw)
+		if a.Key != 0 {
+			s.Known = append(s.Known, a)
 			return
 		}
-		n := len(s.Attrs) - 1
-		if usual(&s.Attrs[n], raw) {
-			k.pairs.miss(raw, n)
+		if k.usual(s, raw, hash) {
 			return
 		}
-		s.Attrs, s.Known = s.Attrs[:n], s.Known[:n]
 	}
-	s.Attrs = d.anyAttribute(s.Attrs, 0, at, stop)
-	if len(s.Known) < len(s.Attrs) {
+	n := len(s.Attrs)
+	s.Attrs = d.anyAttribute(s.Attrs, n-len(s.Known), at, stop)
+	if len(s.Attrs) > n {
 		s.Known = append(s.Known, trace.Attr{})
 	}
+}
+
+// usual adds an attribute of the span that is written as nearly all are.
+func (k *sink) usual(s *trace.RawSpan, raw []byte, hash uint64) bool {
+	n := len(s.Attrs)
+	s.Attrs = append(s.Attrs, trace.RawAttr{})
+	if !usual(&s.Attrs[n], raw) {
+		s.Attrs = s.Attrs[:n]
+		return false
+	}
+	if a := &s.Attrs[n]; len(a.Key) != len(sharedHalf) || string(a.Key) != sharedHalf { // see marks
+		k.pairs.miss(raw, hash, len(s.Known))
+	}
+	s.Known = append(s.Known, trace.Attr{})
+	return true
 }
 
 // attribute reads a key-value pair into a list that begins at from.

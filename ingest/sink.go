@@ -202,6 +202,9 @@ func (k *sink) endSpan(at int) {
 	}
 	k.span.Name = k.text(k.span.Name)
 	k.span.StatusMessage = k.text(k.span.StatusMessage)
-	k.spans.Add(&k.span)
+	ref := k.spans.Add(&k.span)
+	if k.span.NameID == 0 && len(k.span.Name) > 0 {
+		k.pairs.learnName(k.span.Name, k.spans.Name(ref))
+	}
 	k.pairs.learn(k.span.Known)
 }

@@ -324,15 +324,18 @@ type textCutter struct {
 	limits *Limits
 	line   int64
 	offset int64
-	carry  []byte
+	carry  []byte // the beginning of the next chunk, in its buffer
 	ended  bool
 	errors []sourceError
 }
 
 // next reads on until the chunk is large enough and a border is in sight.
 func (t *textCutter) next() *chunk {
-	buf := append(newBuffer(), t.carry...)
-	t.carry = t.carry[:0]
+	buf := t.carry
+	if buf == nil {
+		buf = newBuffer()
+	}
+	t.carry = nil
 	searched := 0
 	for want := t.limits.chunk; ; want *= 2 {
 		buf = t.fill(buf, want)
@@ -349,7 +352,9 @@ func (t *textCutter) next() *chunk {
 				continue
 			}
 		}
-		t.carry = append(t.carry, buf[cut:]...)
+		if cut < len(buf) {
+			t.carry = append(newBuffer(), buf[cut:]...)
+		}
 		c := &chunk{data: buf[:cut], line: t.line, offset: t.offset}
 		t.line += int64(bytes.Count(c.data, []byte{'\n'}))
 		t.offset += int64(cut)

@@ -1,27 +1,54 @@
 package trace
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 	"unsafe"
 )
 
 // An interner gives equal texts equal numbers, counted up from zero. It is a map
-// without its costs where most texts have been met before and many are new: no
-// pointer but those to blocks of text, and no text hashed twice when it grows.
+// without its costs where most texts have been met before and many are new:
+// there is no pointer for the garbage collector to follow but those to blocks of
+// texts, no text is hashed twice when it grows, and to find one takes two steps
+// through memory: to its slot, and from there to its number with the text behind
+// it.
 type interner struct {
-	texts []string
-	block []byte   // the texts are in it and in earlier ones
-	slots []uint64 // the upper half of the hash, and the number + 1; zero is free
-	seed  maphash.Seed
-	size  int64 // of all texts
+	blocks [][]byte // of entries: number and length (both four bytes) and text, from multiples of 8
+	places []uint32 // by number: where the entry is, in units of 8 bytes, as if all blocks had blockSize
+	slots  []uint64 // the upper half of the hash, and the entry's place + 1; zero is free
+	next   uint32   // the place of the next entry
+	size   int64    // bytes of all texts
+	seed   maphash.Seed
 }
 
-const textBlock = 64 << 10
+const (
+	blockBits = 16
+	blockSize = 1 << blockBits // of one with a large text more
+	placeBits = blockBits - 3
+)
 
 func newInterner() interner {
 	t := interner{slots: make([]uint64, 1<<10), seed: maphash.MakeSeed()}
-	t.add(maphash.Bytes(t.seed, nil), nil)
+	t.intern(nil)
 	return t
+}
+
+func (t *interner) len() int { return len(t.places) }
+
+// entry is the memory from a place on.
+func (t *interner) entry(place uint32) []byte {
+	return t.blocks[place>>placeBits][place&(1<<placeBits-1)<<3:]
+}
+
+// bytes is the text of id. It must not be changed.
+func (t *interner) bytes(id StringID) []byte {
+	e := t.entry(t.places[id])
+	return e[8:][:binary.LittleEndian.Uint32(e[4:])]
+}
+
+func (t *interner) text(id StringID) string {
+	b := t.bytes(id)
+	return unsafe.String(unsafe.SliceData(b), len(b)) // never written again
 }
 
 // find is the number of text, or the slot where it belongs.
@@ -32,61 +59,49 @@ func (t *interner) find(hash uint64, text []byte) (id StringID, slot int, ok boo
 		if s == 0 {
 			return 0, i, false
 		}
-		if s>>32 == hash>>32 {
-			if id := StringID(s) - 1; t.texts[id] == string(text) {
-				return id, i, true
-			}
+		if s>>32 != hash>>32 {
+			continue
+		}
+		e := t.entry(uint32(s) - 1)
+		if n := binary.LittleEndian.Uint32(e[4:]); int(n) == len(text) && string(e[8:][:n]) == string(text) {
+			return StringID(binary.LittleEndian.Uint32(e)), i, true
 		}
 	}
 }
 
 func (t *interner) intern(text []byte) StringID {
 	hash := maphash.Bytes(t.seed, text)
-	if id, _, ok := t.find(hash, text); ok {
+	id, slot, ok := t.find(hash, text)
+	if ok {
 		return id
 	}
-	return t.add(hash, text)
-}
-
-// share is intern of a text that lives as long as t and need not be copied.
-func (t *interner) share(text string) StringID {
-	b := unsafe.Slice(unsafe.StringData(text), len(text)) // only read
-	hash := maphash.Bytes(t.seed, b)
-	if id, _, ok := t.find(hash, b); ok {
-		return id
-	}
-	return t.put(hash, b, text)
-}
-
-// add adds a copy of a text that is not there.
-func (t *interner) add(hash uint64, text []byte) StringID { return t.put(hash, text, t.copy(text)) }
-
-func (t *interner) put(hash uint64, text []byte, kept string) StringID {
-	if len(t.texts)*4 >= len(t.slots)*3 {
+	id = StringID(len(t.places))
+	if len(t.places)*4 >= len(t.slots)*3 {
 		t.grow()
+		_, slot, _ = t.find(hash, text)
 	}
-	_, slot, _ := t.find(hash, text)
-	id := StringID(len(t.texts))
-	t.slots[slot] = hash&^(1<<32-1) | uint64(id+1)
-	t.texts = append(t.texts, kept)
-	t.size += int64(len(kept))
+	size := 8 + len(text)
+	if at := int(t.next & (1<<placeBits - 1) << 3); at == 0 || at+size > blockSize {
+		t.next = uint32(len(t.blocks)) << placeBits
+		t.blocks = append(t.blocks, make([]byte, max(size, blockSize)))
+	}
+	e := t.entry(t.next)
+	binary.LittleEndian.PutUint32(e, uint32(id))
+	binary.LittleEndian.PutUint32(e[4:], uint32(len(text)))
+	copy(e[8:], text)
+	t.slots[slot] = hash&^(1<<32-1) | uint64(t.next+1)
+	t.places = append(t.places, t.next)
+	t.size += int64(len(text))
+	if size < blockSize {
+		t.next += uint32(size+7) / 8
+	} else {
+		t.next = 0
+	}
 	return id
 }
 
-// copy is text as a string in the block.
-func (t *interner) copy(text []byte) string {
-	if len(text) > textBlock/8 {
-		return string(text)
-	}
-	if len(t.block)+len(text) > cap(t.block) {
-		t.block = make([]byte, 0, textBlock)
-	}
-	n := len(t.block)
-	t.block = append(t.block, text...)
-	return unsafe.String(unsafe.SliceData(t.block[n:]), len(text)) // never written again
-}
-
-// grow doubles the slots. The kept half of the hashes says where they go.
+// grow doubles the slots, and makes room for as many texts as they are for. The
+// kept half of the hashes says where they go.
 func (t *interner) grow() {
 	old := t.slots
 	t.slots = make([]uint64, 2*len(old))
@@ -101,4 +116,11 @@ func (t *interner) grow() {
 		}
 		t.slots[i] = s
 	}
+	t.places = append(make([]uint32, 0, len(t.slots)*3/4+1), t.places...)
+}
+
+// view is the texts of t as it is now, to be read while t grows in another
+// goroutine.
+func (t *interner) view() interner {
+	return interner{blocks: t.blocks[:len(t.blocks):len(t.blocks)], places: t.places[:len(t.places):len(t.places)]}
 }

@@ -1,7 +1,5 @@
 package trace
 
-import "slices"
-
 // A Kind is the role of a span.
 type Kind uint8
 
@@ -51,10 +49,11 @@ const NoSpan SpanRef = -1
 // A RawSpan is a span as a decoder has it. Its byte slices are valid only
 // during the call that it is passed to.
 //
-// Known is nil, or as long as Attrs, and belongs to one Tables: a decoder that
-// remembers attributes gives there what they are in the store's tables, and then
-// the store does not read those of Attrs; for the others Add fills in what it
-// keeps. A zero Key is not known.
+// A decoder that remembers what it has met gives it by its numbers in the
+// store's tables: the name as NameID, if that is not zero, and then Name is not
+// read; the attributes as Known. If Known is not empty it is the list of
+// attributes, in which an entry without a key stands for the next of Attrs; Add
+// fills in what it keeps of those.
 type RawSpan struct {
 	TraceID       TraceID
 	ID, ParentID  SpanID
@@ -63,12 +62,13 @@ type RawSpan struct {
 	Status        Status
 	Flags         Flags
 	Name          []byte
+	NameID        StringID // see above
 	StatusMessage []byte
 	TraceState    []byte
 	Resource      ResourceID
 	Scope         ScopeID
 	Attrs         []RawAttr
-	Known         []Attr // see below
+	Known         []Attr // see above
 	Events        []RawEvent
 	Links         []RawLink
 }
@@ -172,7 +172,11 @@ func (s *Store) Add(r *RawSpan) SpanRef {
 	s.parents = append(s.parents, r.ParentID)
 	s.starts = append(s.starts, r.Start)
 	s.ends = append(s.ends, r.End)
-	s.names = append(s.names, s.Intern(r.Name))
+	name := r.NameID
+	if name == 0 {
+		name = s.Intern(r.Name)
+	}
+	s.names = append(s.names, name)
 	s.resources = append(s.resources, r.Resource)
 	s.scopes = append(s.scopes, r.Scope)
 	s.kinds = append(s.kinds, r.Kind)
@@ -212,37 +216,63 @@ func (s *Store) Add(r *RawSpan) SpanRef {
 	return ref
 }
 
-// keep appends the attributes that are kept: all, or those on the analysis
-// list. Neighbouring spans tend to have the same keys in the same places, and
-// often the same values, and to compare is cheaper than to look up.
-func (s *Store) keep(to []Attr, raw []RawAttr, known []Attr, all bool) []Attr {
-	for len(s.last) < len(raw) {
-		s.last = append(s.last, Attr{})
+// SetScope sets the scope of all spans from a place on: in some encodings it
+// comes behind its spans.
+func (s *Store) SetScope(from SpanRef, scope ScopeID) {
+	for i := range s.scopes[from:] {
+		s.scopes[int(from)+i] = scope
 	}
-	for i := range raw {
-		if i < len(known) && known[i].Key != 0 {
-			if all || s.analysed(known[i].Key) {
-				to = append(to, known[i])
+}
+
+// keep appends the attributes that are kept: all, or those on the analysis
+// list.
+func (s *Store) keep(to []Attr, raw []RawAttr, known []Attr, all bool) []Attr {
+	if len(known) == 0 {
+		for i := range raw {
+			if a, ok := s.keepOne(i, &raw[i], all, true); ok {
+				to = append(to, a)
 			}
+		}
+		return to
+	}
+	next := 0
+	for i, a := range known {
+		if a.Key == 0 {
+			var ok bool
+			if a, ok = s.keepOne(i, &raw[next], all, false); ok {
+				to = append(to, a)
+				known[i] = a
+			}
+			next++
 			continue
 		}
-		last := &s.last[i]
-		if s.String(last.Key) != string(raw[i].Key) {
-			*last = Attr{Key: s.Intern(raw[i].Key)}
+		if all || s.analysed(a.Key) {
+			to = append(to, a)
 		}
-		if !all && !s.analysed(last.Key) {
-			continue
-		}
-		v := &raw[i].Value
-		if v.Type != String || last.Value.Type() != String || s.Text(last.Value) != string(v.Bytes) {
-			last.Value = s.Value(*v)
-		}
-		if i < len(known) {
-			known[i] = *last
-		}
-		to = append(to, *last)
 	}
 	return to
+}
+
+// keepOne is the attribute at a place of a list, and whether it is kept.
+// Neighbouring spans tend to have the same keys in the same places and, unless
+// the decoder has looked for those, often the same values; to compare is cheaper
+// than to look up.
+func (s *Store) keepOne(place int, raw *RawAttr, all, same bool) (Attr, bool) {
+	for len(s.last) <= place {
+		s.last = append(s.last, Attr{})
+	}
+	last := &s.last[place]
+	if s.String(last.Key) != string(raw.Key) {
+		*last = Attr{Key: s.Intern(raw.Key)}
+	}
+	if !all && !s.analysed(last.Key) {
+		return Attr{}, false
+	}
+	v := &raw.Value
+	if !same || v.Type != String || last.Value.Type() != String || s.Text(last.Value) != string(v.Bytes) {
+		last.Value = s.Value(*v)
+	}
+	return *last, true
 }
 
 func (s *Store) analysed(key StringID) bool {
@@ -372,12 +402,23 @@ func (s *Store) Cap() int { return cap(s.ids) }
 
 // Grow makes room for n more spans with as many attributes each as those of o.
 func (s *Store) Grow(n int, o *Store) {
-	s.traceIDs, s.ids, s.parents = slices.Grow(s.traceIDs, n), slices.Grow(s.ids, n), slices.Grow(s.parents, n)
-	s.starts, s.ends, s.names = slices.Grow(s.starts, n), slices.Grow(s.ends, n), slices.Grow(s.names, n)
-	s.resources, s.scopes = slices.Grow(s.resources, n), slices.Grow(s.scopes, n)
-	s.kinds, s.statuses, s.flags = slices.Grow(s.kinds, n), slices.Grow(s.statuses, n), slices.Grow(s.flags, n)
-	s.attrOffset = slices.Grow(s.attrOffset, n)
-	s.attrs = slices.Grow(s.attrs, int(float64(n)*float64(len(o.attrs))/float64(max(o.Len(), 1))))
+	s.traceIDs, s.ids, s.parents = grow(s.traceIDs, n), grow(s.ids, n), grow(s.parents, n)
+	s.starts, s.ends, s.names = grow(s.starts, n), grow(s.ends, n), grow(s.names, n)
+	s.resources, s.scopes = grow(s.resources, n), grow(s.scopes, n)
+	s.kinds, s.statuses, s.flags = grow(s.kinds, n), grow(s.statuses, n), grow(s.flags, n)
+	s.attrOffset = grow(s.attrOffset, n)
+	s.attrs = grow(s.attrs, int(float64(n)*float64(len(o.attrs))/float64(max(o.Len(), 1))))
+}
+
+// grow is slices.Grow, but does not write to memory that comes zeroed from the
+// system.
+func grow[T any](s []T, n int) []T {
+	if cap(s)-len(s) >= n {
+		return s
+	}
+	to := make([]T, len(s), len(s)+n)
+	copy(to, s)
+	return to
 }
 
 // Append adds all spans of o, whose tables have been absorbed into s's. A nil m

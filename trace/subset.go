@@ -18,7 +18,7 @@ func NewMoves(from, to *Tables) *Moves { return &Moves{from: from, to: to} }
 // String is the string id in the other tables.
 func (m *Moves) String(id StringID) StringID {
 	for int(id) >= len(m.strings) {
-		m.strings = append(m.strings, make([]StringID, 1+len(m.from.strings.texts)-len(m.strings))...)
+		m.strings = append(m.strings, make([]StringID, 1+m.from.strings.len()-len(m.strings))...)
 	}
 	if m.strings[id] == 0 {
 		m.strings[id] = m.to.InternString(m.from.String(id)) + 1
@@ -114,7 +114,7 @@ func (s *Store) Bytes() int64 {
 
 // Bytes is about how much memory the strings, resources and scopes of t hold.
 func (t *Tables) Bytes() int64 {
-	n := int64(len(t.strings.texts))*(16+16) + t.strings.size
+	n := int64(t.strings.len())*(8+16+12) + t.strings.size // place, slots, and the entry around the text
 	return n + int64(len(t.resources))*512 + int64(len(t.scopes))*96
 }
 

@@ -72,10 +72,10 @@ func NewTables() *Tables {
 }
 
 // String is the text of id.
-func (t *Tables) String(id StringID) string { return t.strings.texts[id] }
+func (t *Tables) String(id StringID) string { return t.strings.text(id) }
 
 // Strings is the number of different strings.
-func (t *Tables) Strings() int { return len(t.strings.texts) }
+func (t *Tables) Strings() int { return t.strings.len() }
 
 // Intern is the id of the string with these bytes, which are copied if new.
 func (t *Tables) Intern(text []byte) StringID { return t.strings.intern(text) }
@@ -116,7 +116,7 @@ func (t *Tables) Value(v RawValue) Value {
 }
 
 // Text is the text of an attribute value, whatever its type.
-func (t *Tables) Text(v Value) string { return t.strings.texts[v.text()] }
+func (t *Tables) Text(v Value) string { return t.strings.text(v.text()) }
 
 // AddResource is the id of the resource with these attributes, in any order.
 func (t *Tables) AddResource(raw []RawAttr) ResourceID {
@@ -130,7 +130,7 @@ func (t *Tables) AddResource(raw []RawAttr) ResourceID {
 func (t *Tables) addResource(attrs []Attr) ResourceID {
 	slices.SortFunc(attrs, func(a, b Attr) int {
 		if a.Key != b.Key {
-			return cmpString(t.strings.texts[a.Key], t.strings.texts[b.Key])
+			return cmpString(t.strings.text(a.Key), t.strings.text(b.Key))
 		}
 		if c := cmpString(t.Text(a.Value), t.Text(b.Value)); c != 0 {
 			return c
@@ -149,7 +149,7 @@ func (t *Tables) addResource(attrs []Attr) ResourceID {
 	get := func(keys ...string) StringID {
 		for _, k := range keys {
 			for _, a := range attrs {
-				if t.strings.texts[a.Key] == k && t.Text(a.Value) != "" {
+				if t.strings.text(a.Key) == k && t.Text(a.Value) != "" {
 					return a.Value.text()
 				}
 			}
@@ -162,7 +162,7 @@ func (t *Tables) addResource(attrs []Attr) ResourceID {
 	r.Instance = get("service.instance.id", "k8s.pod.uid", "k8s.pod.name", "container.id")
 	if r.Instance == 0 {
 		if host, pid := get("host.name"), get("process.pid"); host != 0 && pid != 0 {
-			r.Instance = t.InternString(t.strings.texts[host] + ":" + t.strings.texts[pid])
+			r.Instance = t.InternString(t.strings.text(host) + ":" + t.strings.text(pid))
 		} else {
 			r.Instance = host
 		}
@@ -211,9 +211,9 @@ func (t *Tables) Absorb(o *Tables) *Remap {
 // AbsorbMore is Absorb of what o has gained since m was made or last extended;
 // it extends m.
 func (t *Tables) AbsorbMore(o *Tables, m *Remap) {
-	m.Strings = slices.Grow(m.Strings, len(o.strings.texts)-len(m.Strings))
-	for _, s := range o.strings.texts[len(m.Strings):] {
-		m.Strings = append(m.Strings, t.strings.share(s))
+	m.Strings = slices.Grow(m.Strings, o.strings.len()-len(m.Strings))
+	for id := len(m.Strings); id < o.strings.len(); id++ {
+		m.Strings = append(m.Strings, t.strings.intern(o.strings.bytes(StringID(id))))
 	}
 	var attrs []Attr
 	for i := len(m.Resources); i < len(o.resources); i++ {
@@ -227,7 +227,7 @@ func (t *Tables) AbsorbMore(o *Tables, m *Remap) {
 
 // Same is the translation of t's ids into themselves.
 func (t *Tables) Same() *Remap {
-	m := &Remap{Strings: make([]StringID, len(t.strings.texts)), Resources: make([]ResourceID, len(t.resources)), Scopes: make([]ScopeID, len(t.scopes))}
+	m := &Remap{Strings: make([]StringID, t.strings.len()), Resources: make([]ResourceID, len(t.resources)), Scopes: make([]ScopeID, len(t.scopes))}
 	for i := range m.Strings {
 		m.Strings[i] = StringID(i)
 	}
@@ -243,7 +243,7 @@ func (t *Tables) Same() *Remap {
 // View is t as it is now, to be absorbed by another Tables, while t may go on
 // growing in another goroutine.
 func (t *Tables) View() *Tables {
-	return &Tables{strings: interner{texts: slices.Clip(t.strings.texts)}, resources: slices.Clip(t.resources), scopes: slices.Clip(t.scopes)}
+	return &Tables{strings: t.strings.view(), resources: slices.Clip(t.resources), scopes: slices.Clip(t.scopes)}
 }
 
 func cmpString(a, b string) int {
