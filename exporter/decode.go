@@ -23,6 +23,7 @@ type decoder struct {
 	policy *policy
 	pairs  []pair
 	keys   []about // does not belong to the tables
+	named  uint32  // keys so far
 
 	span    trace.RawSpan
 	missed  []missed
@@ -32,13 +33,17 @@ type decoder struct {
 
 // A pair is an attribute that was met before.
 type pair struct {
-	key, value string
-	attr       trace.Attr // as the tables have it; zero: the place is free
+	value   string
+	number  int64  // the value of an integer; then value is empty
+	key     uint32 // the number of the key; zero: the place is free
+	integer bool
+	attr    trace.Attr // as the tables have it
 }
 
 // An about is what is known of a key.
 type about struct {
 	key      string
+	number   uint32 // counted up from one
 	do       action
 	analysed bool // it is kept of every span
 }
@@ -47,10 +52,9 @@ type about struct {
 const sharedHalf = "zipkin.shared"
 
 type missed struct {
-	at  int // in the attributes of the span
-	to  *pair
-	key string
-	val string
+	at   int // in the attributes of the span
+	to   *pair
+	pair pair // but for what the tables have it as
 }
 
 // maxPair is the length of the longest value that is remembered.
@@ -74,17 +78,18 @@ func decoderOf(in *live.Intake, p *policy) *decoder {
 	return d
 }
 
-// slot looks at the ends of both texts: a bad hash here costs a miss and nothing
-// else.
-func (d *decoder) slot(key, value string) *pair {
-	return &d.pairs[(ends(key)*0x9e3779b97f4a7c15^ends(value)*0xbf58476d1ce4e5b9^uint64(len(value))*0x94d049bb133111eb)>>52]
+// slot is where a value of a key belongs. It looks at the ends of the value: a
+// bad hash here costs a miss and nothing else.
+func (d *decoder) slot(key uint32, value uint64, n int) *pair {
+	return &d.pairs[(uint64(key)*0x9e3779b97f4a7c15^value*0xbf58476d1ce4e5b9^uint64(n)*0x94d049bb133111eb)>>52]
 }
 
 // key is what is known of a key.
 func (d *decoder) key(k string) *about {
 	a := &d.keys[(ends(k)*0x9e3779b97f4a7c15^uint64(len(k))*0x94d049bb133111eb)>>54]
-	if a.key != k || k == "" {
-		*a = about{strings.Clone(k), d.policy.of(k, false), trace.Analysed(k)}
+	if a.key != k || a.number == 0 {
+		d.named++ // what was remembered of the key that was here is not found any more
+		*a = about{strings.Clone(k), d.named, d.policy.of(k, false), trace.Analysed(k)}
 	}
 	return a
 }
@@ -273,17 +278,25 @@ func (d *decoder) one(in *live.Intake, s ptrace.Span, resource trace.ResourceID,
 		if about.do == drop || !entry && !about.analysed && k != sharedHalf {
 			continue
 		}
-		var slot *pair
 		if v.Type() == pcommon.ValueTypeStr {
 			if str := v.Str(); len(str) <= maxPair {
-				slot = d.slot(k, str)
-				if slot.key == k && slot.value == str && slot.attr.Key != 0 {
+				slot := d.slot(about.number, ends(str), len(str))
+				if slot.key == about.number && slot.value == str && !slot.integer {
 					r.Attrs = append(r.Attrs, trace.RawAttr{})
 					r.Known = append(r.Known, slot.attr)
 					continue
 				}
-				d.missed = append(d.missed, missed{len(r.Attrs), slot, k, str})
+				d.missed = append(d.missed, missed{len(r.Attrs), slot, pair{key: about.number, value: str}})
 			}
+		} else if v.Type() == pcommon.ValueTypeInt {
+			n := v.Int()
+			slot := d.slot(about.number, uint64(n), 1)
+			if slot.key == about.number && slot.number == n && slot.integer {
+				r.Attrs = append(r.Attrs, trace.RawAttr{})
+				r.Known = append(r.Known, slot.attr)
+				continue
+			}
+			d.missed = append(d.missed, missed{len(r.Attrs), slot, pair{key: about.number, number: n, integer: true}})
 		}
 		raw := value(v)
 		if about.do != keep && raw.Type == trace.String {
@@ -303,7 +316,8 @@ func (d *decoder) one(in *live.Intake, s ptrace.Span, resource trace.ResourceID,
 	in.Span(r)
 	for _, m := range d.missed {
 		if known := r.Known[m.at]; known.Key != 0 {
-			*m.to = pair{strings.Clone(m.key), strings.Clone(m.val), known}
+			m.pair.value, m.pair.attr = strings.Clone(m.pair.value), known
+			*m.to = m.pair
 		}
 	}
 }

@@ -3,6 +3,7 @@ package exporter
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -536,5 +537,57 @@ func TestLifecycle(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 		_ = tr.Shutdown(context.Background())
+	}
+}
+
+// A key that takes another's place in what is remembered does not take its
+// values.
+func TestKeysThatCollide(t *testing.T) {
+	o := live.New()
+	o.Window, o.NoReports = 0, true
+	e, err := live.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := &policy{allow: patterns{"*"}}
+	td := ptrace.NewTraces()
+	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	for i := range 3 {
+		s := spans.AppendEmpty()
+		s.SetTraceID(pcommon.TraceID{1: byte(i + 1)})
+		s.SetSpanID(pcommon.SpanID{1})
+		s.SetKind(ptrace.SpanKindServer)
+		s.SetStartTimestamp(1)
+		s.SetEndTimestamp(2)
+		for k := range 3000 { // three times as many as there are places
+			s.Attributes().PutStr(fmt.Sprintf("key-%d", k), fmt.Sprintf("value %d", k%50))
+		}
+	}
+	if err := e.Add(func(in *live.Intake) { decoderOf(in, all).traces(in, td) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(context.Background(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	b, err := e.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := summary.Decode(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range runs[0].Records {
+		right := 0
+		for _, a := range r.Attrs {
+			key, text := runs[0].Dict.String(a.Key), runs[0].Dict.String(a.Value.TextID())
+			var k int
+			if _, err := fmt.Sscanf(key, "key-%d", &k); err == nil && text == fmt.Sprintf("value %d", k%50) {
+				right++
+			}
+		}
+		if right != 3000 {
+			t.Errorf("%d of 3000 attributes are right", right)
+		}
 	}
 }

@@ -145,6 +145,9 @@ func (e *Engine) analyze(j job) (*Published, error) {
 				}
 			}
 			l.Files = append(l.Files, f)
+			for _, s := range joined {
+				s.Bound(e.recordBudget / 2 / int64(len(joined)))
+			}
 		}
 		l.Sides[side] = joined
 	}

@@ -169,6 +169,28 @@ func (f *folder) close() {
 	for _, a := range f.to {
 		a.Close()
 	}
+	f.e.bound()
+}
+
+// bound drops records of open windows that are beyond their share of the memory,
+// each window's by its part of it.
+func (e *Engine) bound() {
+	if e.recordBytes() <= e.recordBudget {
+		return
+	}
+	parts := int64(0)
+	for _, w := range e.windows {
+		parts += int64(len(w.parts))
+	}
+	for _, w := range e.windows {
+		w.bytes = 0
+		for _, s := range w.parts {
+			s.Bound(e.recordBudget / 2 / parts) // half, so that it is not at once too much again
+			for _, r := range s.Records {
+				w.bytes += recordBytes(r)
+			}
+		}
+	}
 }
 
 // version is the version of a trace: that of the service that counts, else of

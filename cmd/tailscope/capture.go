@@ -26,7 +26,6 @@ import (
 
 func captureCommand() *cobra.Command {
 	var f analyzeFlags
-	var memory string
 	c := &cobra.Command{
 		Use:   "capture [flags] -- COMMAND [ARG...]",
 		Short: "run a command, take the traces and metrics it sends, and analyse them",
@@ -46,17 +45,17 @@ exit code, after the report.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return capture(c, args, &f, memory) },
+		RunE: func(c *cobra.Command, args []string) error { return capture(c, args, &f) },
 	}
 	f.add(c)
 	for _, name := range []string{"current", "split"} {
 		_ = c.Flags().MarkHidden(name)
 	}
-	c.Flags().StringVar(&memory, "memory", "1GiB", "bound of the memory that is held; what does not fit is shed by whole traces")
+	memoryFlag(c, "hold at most `SIZE` of memory, as 512MiB; what does not fit is shed by whole traces (default 1GiB)")
 	return c
 }
 
-func capture(c *cobra.Command, args []string, f *analyzeFlags, memory string) error {
+func capture(c *cobra.Command, args []string, f *analyzeFlags) error {
 	render, ok := renderers[f.format]
 	if !ok {
 		return &usageError{fmt.Sprintf("--format: %q is not a format", f.format), "text, json, markdown or html"}
@@ -86,10 +85,11 @@ func capture(c *cobra.Command, args []string, f *analyzeFlags, memory string) er
 	}
 	lo := live.New()
 	lo.Analysis, lo.Window, lo.NoReports, lo.MaxAge = o, 0, true, time.Hour
-	var err error
-	if lo.Memory, err = parseBytes(memory); err != nil {
-		return &usageError{"--memory: " + err.Error(), "write it as 1GiB"}
+	lo.Memory = 1 << 30
+	if f.memory != "" {
+		lo.Memory = o.Memory
 	}
+	lo.Analysis.Memory = 0 // of files
 	if err := lo.Check(); err != nil {
 		return &usageError{err.Error(), ""}
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -29,7 +28,7 @@ const shutdown = 30 * time.Second
 func serveCommand() *cobra.Command {
 	var f inputFlags
 	o := live.New()
-	var grpc, web, show, compare, baseline, memory, format string
+	var grpc, web, show, compare, baseline, format string
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "take OTLP and compare each window of time with those before it",
@@ -68,10 +67,10 @@ interrupted it analyses what is open and prints the last report.`,
 				}
 				o.Baseline = b
 			}
-			var err error
-			if o.Memory, err = parseBytes(memory); err != nil {
-				return &usageError{"--memory: " + err.Error(), "write it as 512MiB"}
+			if f.memory != "" {
+				o.Memory = o.Analysis.Memory
 			}
+			o.Analysis.Memory = 0 // of files
 			if err := o.Check(); err != nil {
 				field, what, _ := strings.Cut(err.Error(), ": ")
 				flag := strings.ReplaceAll(strings.TrimSuffix(field, "_limit"), "_", "-")
@@ -99,7 +98,7 @@ interrupted it analyses what is open and prints the last report.`,
 	c.Flags().StringVar(&compare, "compare", string(o.Compare), "what a window is compared with: time (the windows before it) or version (the newest with the one most requests went to besides)")
 	c.Flags().StringVar(&o.VersionOf, "version-of", "", "`SERVICE` whose version counts; that of the service where a trace begins if not given")
 	c.Flags().StringVar(&baseline, "baseline", "", "compare every window with `PATH`: a snapshot, or data")
-	c.Flags().StringVar(&memory, "memory", "512MiB", "bound of the memory that is held; what does not fit is shed by whole traces")
+	memoryFlag(c, "hold at most `SIZE` of memory, as 512MiB; what does not fit is shed by whole traces (default 512MiB)")
 	c.Flags().StringVar(&o.Dir, "dir", "", "write snapshots and reports to `DIRECTORY`, and go on with those there")
 	c.Flags().IntVar(&o.Retain, "retain", o.Retain, "windows whose snapshots are kept there")
 	c.Flags().BoolVar(&o.OnlyRegressions, "only-regressions", false, "write a report only where a regression is found")
@@ -118,16 +117,9 @@ func snapshotOf(ctx context.Context, path string, with *analysis.Options) ([]byt
 	return summary.Encode(l.Sides[summary.Current]), nil
 }
 
-// parseBytes reads an amount of memory: 512MiB, 2GB, 1048576.
-func parseBytes(text string) (int64, error) {
-	number := strings.TrimRight(text, "BbIiKkMmGg")
-	unit := strings.ToLower(strings.TrimPrefix(text, number))
-	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
-	scale, ok := map[string]int64{"": 1, "b": 1, "k": 1 << 10, "kb": 1e3, "kib": 1 << 10, "m": 1 << 20, "mb": 1e6, "mib": 1 << 20, "g": 1 << 30, "gb": 1e9, "gib": 1 << 30}[unit]
-	if err != nil || !ok || n < 0 || n > 1<<62/scale {
-		return 0, fmt.Errorf("%q is no amount of memory", text)
-	}
-	return n * scale, nil
+// memoryFlag says what --memory means where a stream is read.
+func memoryFlag(c *cobra.Command, usage string) {
+	c.Flags().Lookup("memory").Usage = usage
 }
 
 // A listening is an address and what it is for.
