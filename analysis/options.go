@@ -38,6 +38,7 @@ type Options struct {
 	Since, Until      time.Time      // of the entry span's start; zero: open
 
 	Config     *config.Config // nil: none
+	Notes      *config.Notes  // of earlier experiments; nil: none
 	ClassAttr  string         // tells the classes of requests apart, before Config's
 	Objective  time.Duration  // zero: none
 	Population population.Population
