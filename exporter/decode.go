@@ -52,7 +52,7 @@ type about struct {
 const sharedHalf = "zipkin.shared"
 
 type missed struct {
-	at   int // in the attributes of the span
+	at   int // in the span's list of attributes
 	to   *pair
 	pair pair // but for what the tables have it as
 }
@@ -261,7 +261,7 @@ func (d *decoder) one(in *live.Intake, s ptrace.Span, resource trace.ResourceID,
 		r.Status = trace.Status(c)
 	}
 	r.Resource, r.Scope = resource, scope
-	r.Name = d.policy.name(text(s.Name()))
+	d.name(in, s.Name())
 	if m := s.Status().Message(); m != "" {
 		r.StatusMessage = text(m)
 	}
@@ -271,7 +271,7 @@ func (d *decoder) one(in *live.Intake, s ptrace.Span, resource trace.ResourceID,
 	d.missed = d.missed[:0]
 	entry := r.ParentID == trace.NoSpanID || r.Kind == trace.KindServer || r.Kind == trace.KindConsumer
 	for k, v := range s.Attributes().All() {
-		if len(r.Attrs) >= maxAttributes {
+		if len(r.Known) >= maxAttributes {
 			break
 		}
 		about := d.key(k)
@@ -282,21 +282,19 @@ func (d *decoder) one(in *live.Intake, s ptrace.Span, resource trace.ResourceID,
 			if str := v.Str(); len(str) <= maxPair {
 				slot := d.slot(about.number, ends(str), len(str))
 				if slot.key == about.number && slot.value == str && !slot.integer {
-					r.Attrs = append(r.Attrs, trace.RawAttr{})
 					r.Known = append(r.Known, slot.attr)
 					continue
 				}
-				d.missed = append(d.missed, missed{len(r.Attrs), slot, pair{key: about.number, value: str}})
+				d.missed = append(d.missed, missed{len(r.Known), slot, pair{key: about.number, value: str}})
 			}
 		} else if v.Type() == pcommon.ValueTypeInt {
 			n := v.Int()
 			slot := d.slot(about.number, uint64(n), 1)
 			if slot.key == about.number && slot.number == n && slot.integer {
-				r.Attrs = append(r.Attrs, trace.RawAttr{})
 				r.Known = append(r.Known, slot.attr)
 				continue
 			}
-			d.missed = append(d.missed, missed{len(r.Attrs), slot, pair{key: about.number, number: n, integer: true}})
+			d.missed = append(d.missed, missed{len(r.Known), slot, pair{key: about.number, number: n, integer: true}})
 		}
 		raw := value(v)
 		if about.do != keep && raw.Type == trace.String {
@@ -321,6 +319,23 @@ func (d *decoder) one(in *live.Intake, s ptrace.Span, resource trace.ResourceID,
 		}
 	}
 }
+
+// name gives the span its name.
+func (d *decoder) name(in *live.Intake, name string) {
+	slot := d.slot(aName, ends(name), len(name))
+	if slot.key != aName || slot.value != name {
+		id := in.Tables.Intern(d.policy.name(text(name)))
+		if id == 0 || len(name) > maxPair {
+			d.span.NameID = id
+			return
+		}
+		*slot = pair{key: aName, value: strings.Clone(name), attr: trace.Attr{Key: id}}
+	}
+	d.span.NameID = slot.attr.Key
+}
+
+// aName is the number of no key: names of spans are remembered by it.
+const aName = math.MaxUint32
 
 func (d *decoder) events(s ptrace.Span) {
 	n := s.Events().Len()
