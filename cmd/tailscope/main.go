@@ -56,7 +56,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	ctx, end := selfTrace(ctx, commandName(root, args), stderr)
 	err := root.ExecuteContext(ctx)
+	end(err)
 	var code exit
 	var usage *usageError
 	var input *ingest.InputError
@@ -83,6 +85,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintf(stderr, "tailscope: %s\n", printable(err.Error()))
 	}
 	return exitUnusable
+}
+
+// commandName is the name of the command that args ask for.
+func commandName(root *cobra.Command, args []string) string {
+	if c, _, err := root.Find(args); err == nil && c != root {
+		return c.Name()
+	}
+	return "help"
 }
 
 func newRoot() *cobra.Command {
