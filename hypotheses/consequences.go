@@ -180,10 +180,10 @@ func (a *Asking) followTimeouts(f *Finding, plan func(j int) *graph.Plan) {
 		if part <= minFilled {
 			continue
 		}
-		if f.slows == nil {
-			f.slows = map[*target]float64{}
+		if f.limits == nil {
+			f.limits = map[*target]float64{}
 		}
-		f.slows[t] = part
+		f.limits[t] = part
 		late := map[int]map[int32]bool{}
 		for i := range is.calls {
 			if x := &is.calls[i]; x.ended == graph.TimedOut {

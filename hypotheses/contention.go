@@ -47,13 +47,13 @@ const (
 // A crowd is the own time of a node's calls by how many peers they had.
 type crowd struct {
 	alone, among *part
-	few, many    int // peers: at most few is alone, at least many is among others
+	few, many    float64 // peers: at most few is alone, at least many is among others
 }
 
 // crowds splits both sides at the same numbers of peers: the quartiles of the
 // current side.
 func (a *Asking) crowds(slot graph.SlotID) (was, is crowd, ok bool) {
-	var peers []int
+	var peers []float64
 	for _, c := range a.ownCalls(summary.Current) {
 		if c.slot == slot {
 			peers = append(peers, c.peers)
@@ -101,16 +101,13 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 	if is.among.mean() < crowdRose*is.alone.mean() || among < minExplains/2 || among < (crowdRose-1)*among0.mean() || spread < crowdShare*among {
 		return Finding{}, false
 	}
-	f, ok := a.serviceFinding(slot)
-	if !ok {
-		return Finding{}, false
-	}
+	f := a.serviceFinding(slot, a.work(slot))
 	f.Kind = "contention"
 	_, _, op := a.names(slot)
 	f.Claim = fmt.Sprintf("%s of %s takes longer the more others run beside it", op, f.Service)
 	f.Evidence = []Evidence{
-		numbers("spans", len(is.among.ns), "ms", among0.mean()/1e6, is.among.mean()/1e6, fmt.Sprintf("mean own time with %d or more peers in the process", is.many)),
-		numbers("spans", len(is.alone.ns), "ms", was.alone.mean()/1e6, is.alone.mean()/1e6, fmt.Sprintf("the same with at most %d", is.few)),
+		numbers("spans", len(is.among.ns), "ms", among0.mean()/1e6, is.among.mean()/1e6, fmt.Sprintf("mean own time with %.2g or more others at work in the process", is.many)),
+		numbers("spans", len(is.alone.ns), "ms", was.alone.mean()/1e6, is.alone.mean()/1e6, fmt.Sprintf("the same with at most %.2g", is.few)),
 	}
 	f.Check = Check{
 		Question: fmt.Sprintf("is %s as fast as before when it is alone?", op),
@@ -118,7 +115,7 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 		IfThis:   "yes, and slower the more others are inside",
 		IfRival:  "no",
 		Ran:      true,
-		Outcome:  fmt.Sprintf("alone %s → %s, among %d or more %s → %s", msText(was.alone.mean()), msText(is.alone.mean()), is.many, msText(among0.mean()), msText(is.among.mean())),
+		Outcome:  fmt.Sprintf("alone %s → %s, among %.2g or more %s → %s", msText(was.alone.mean()), msText(is.alone.mean()), is.many, msText(among0.mean()), msText(is.among.mean())),
 	}
 	return f, true
 }

@@ -72,10 +72,12 @@ type Finding struct {
 
 	// fills is the queues whose calls hold their places longer for this, and the part of the change of their waits that
 	// is so; wait is the queue whose own change the finding is, if it is one.
-	fills map[*queue]float64
-	slows map[*target]float64 // likewise the targets whose calls time out because they are slower, and the part of their rise
-	wait  *queue
-	of    *target // whose attempts it is about
+	fills  map[*queue]float64
+	limits map[*target]float64 // likewise the targets whose calls time out because they are slower, and the part of their rise
+	wait   *queue
+	of     *target      // whose attempts it is about
+	node   graph.SlotID // of service-time: whose work; part is the work of which it is a part, NoSlot of a whole
+	part   graph.SlotID
 
 	// Below names findings that go before this one, as its cause: by kind and
 	// component.

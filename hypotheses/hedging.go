@@ -62,11 +62,44 @@ func (a *Asking) hedgeFinding(t *target) Finding {
 		f.Against = append(f.Against, says("spans", len(works[1].ns), "%s", f.Check.Outcome))
 	}
 	f.Factor = a.answeredAsBefore(t, nil)
-	if slower && share(is.hedged, is.logical) < 2*share(was.hedged, was.logical) {
-		peer, op := f.Peer, f.Operation
-		f.Below = func(o *Finding) bool { return o.Kind == "service-time" && o.Service == peer && o.Operation == op }
+	delays := [2]*part{a.hedgeDelays(0, t), a.hedgeDelays(1, t)}
+	f.Evidence = append(f.Evidence, numbers("spans", len(delays[1].ns), "ms", delays[0].at(0.5)/1e6, delays[1].at(0.5)/1e6, "median time after which the second attempt begins"))
+	if len(delays[0].ns) >= minHedges && delays[1].at(0.5) >= sameDelay*delays[0].at(0.5) {
+		// Nobody hedges sooner than before: more calls last that long.
+		f.Against = append(f.Against, says("spans", len(delays[1].ns), "the second attempt begins no sooner than it did: more calls last that long, whatever makes them"))
+		caller, peer, op := f.Service, f.Peer, f.Operation
+		f.Below = func(o *Finding) bool { return o.slows(caller, peer, op) }
 	}
 	return f
+}
+
+const (
+	// sameDelay is how much sooner than before a second attempt may begin and the rule be the same, and minHedges how
+	// many hedges tell the rule.
+	sameDelay = 0.8
+	minHedges = 5
+)
+
+// hedgeDelays is how long after the first attempt the second began.
+func (a *Asking) hedgeDelays(side int, t *target) *part {
+	p := &part{}
+	for i := range t.sides[side].calls {
+		x := &t.sides[side].calls[i]
+		q := a.Sides[side].Counted[x.req]
+		if c := &q.Calls[x.call]; c.Flags&graph.Hedge != 0 && x.prev >= 0 {
+			p.ns, p.w = append(p.ns, max(0, int64(c.Outer().Start-q.Calls[x.prev].Outer().Start))), append(p.w, x.w)
+		}
+	}
+	return p
+}
+
+// slows reports whether a finding says that calls take longer at a callee or on the way to it.
+func (f *Finding) slows(caller, peer, op string) bool {
+	switch f.Kind {
+	case "service-time", "contention", "instance", "pause", "server-queue", "load", "client-wait", "network":
+		return f.Service == peer && (f.Operation == "" || f.Operation == op) || f.Service == caller && f.Peer == peer
+	}
+	return false
 }
 
 // hedged is what hedging does to the current calls of a target.

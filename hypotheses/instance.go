@@ -150,6 +150,8 @@ func (a *Asking) instanceFinding(k instanceKey, own0, own1, peers0, peers1 float
 		}
 	}
 	f.Factor = own
+	// What goes on for callers that have left may hold the places of one instance and not of another.
+	f.Below = func(o *Finding) bool { return o.Kind == "late-work" && o.Peer == service }
 	return f
 }
 

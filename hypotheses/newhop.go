@@ -113,7 +113,7 @@ func (a *Asking) hopFinding(slot graph.SlotID) Finding {
 		IfRival:  "its caller's own time shrank by as much as the call takes",
 		Ran:      true,
 	}
-	was, now := a.own(summary.Baseline, s.Parent), a.own(summary.Current, s.Parent)
+	was, now := a.own(summary.Baseline, []graph.SlotID{s.Parent}), a.own(summary.Current, []graph.SlotID{s.Parent})
 	f.Check.Outcome = fmt.Sprintf("own time of the caller: %s where it was %s; the call takes %s", msText(now.at(0.5)), msText(was.at(0.5)), msText(is.at(0.5)))
 	f.Check.Against = was.at(0.5)-now.at(0.5) > 0.5*is.at(0.5)
 	if f.Check.Against {

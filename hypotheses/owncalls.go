@@ -5,6 +5,7 @@ import (
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/queuewait"
+	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
 )
 
@@ -13,12 +14,26 @@ type ownCall struct {
 	slot  graph.SlotID // relative
 	proc  graph.ProcID
 	ns    int64
-	start trace.Time
-	peers int // work of other requests in the same process when it began
+	peers float64 // other requests at work in the same process, on average when it began to work: those that wait are none
 }
 
-// maxSiblingCalls is how many calls of a request are looked at for siblings.
-const maxSiblingCalls = 200
+// maxSiblings is how many stretches of a request are looked at for siblings.
+const maxSiblings = 200
+
+// workCall is the call whose work a call is a part of: of an internal span that around it.
+func (a *Asking) workCall(q *summary.Request, call int32) int32 {
+	for a.workOf(q.Calls[call].Slot) != q.Calls[call].Slot {
+		call = q.Calls[call].Parent
+	}
+	return call
+}
+
+// A piece is one stretch of own time of a call.
+type piece struct {
+	call       int32
+	proc       graph.ProcID
+	start, end trace.Time
+}
 
 // ownCalls is the own time of every call's work on one side: its half less what
 // it waited for, and less the waits that a queue owns.
@@ -31,58 +46,84 @@ func (a *Asking) ownCalls(side int) []ownCall {
 	out := []ownCall{}
 	type stretch struct{ starts, ends []trace.Time }
 	busy := map[graph.ProcID]*stretch{}
+	type at struct {
+		out      int
+		start    trace.Time
+		ns       int64
+		siblings int
+	}
+	var where []at
 	var own []int64
+	var pieces []piece
 	for j, q := range s.Counted {
 		plan := a.planOf(side, j)
-		own = append(own[:0], make([]int64, len(q.Calls))...)
+		own, pieces = append(own[:0], make([]int64, len(q.Calls))...), pieces[:0]
+		add := func(call int32, st *graph.Step) {
+			call = a.workCall(q, call)
+			own[call] += st.NS
+			if w := &q.Calls[call].Work; w.Seen() && st.NS > 0 {
+				pieces = append(pieces, piece{call, w.Proc, st.At - trace.Time(st.NS), st.At})
+			}
+		}
 		for k := range plan.Steps {
 			st := &plan.Steps[k]
 			c := &q.Calls[st.Call()]
 			switch {
 			case st.Leave && st.Client() == !c.Work.Seen():
-				own[st.Call()] += st.NS
+				add(st.Call(), st)
 			case !st.Leave && st.Call() != 0 && st.Client() == c.Client.Seen():
 				p := &q.Calls[c.Parent]
 				if p.Paired() && c.Flags&graph.OnClient != 0 || c.Flags&(graph.Retry|graph.Hedge) != 0 || c.Client.Seen() && owners.Of(c, queuewait.Lead).Claimed() {
 					continue
 				}
-				own[c.Parent] += st.NS
+				add(c.Parent, st)
 			}
 		}
+		index := make(map[int32]int)
 		for i := range q.Calls {
-			c := &q.Calls[i]
-			if !c.Work.Seen() {
-				continue
+			if c := &q.Calls[i]; c.Work.Seen() && a.workCall(q, int32(i)) == int32(i) {
+				index[int32(i)] = len(out)
+				out = append(out, ownCall{slot: a.Relative(q, c.Slot), proc: c.Work.Proc, ns: own[i]})
 			}
-			// Its own request's calls are no peers: a kind of request that makes many
+		}
+		for i, x := range pieces {
+			// Its own request's work is no peer: a kind of request that makes many calls
 			// and is slow would look like a crowd.
 			siblings := 0
-			for k := range q.Calls {
-				if o := &q.Calls[k].Work; o.Proc == c.Work.Proc && o.Start <= c.Work.Start && c.Work.Start < o.End {
+			for _, o := range pieces[:min(len(pieces), maxSiblings)] {
+				if o.proc == x.proc && o.start <= x.start && x.start < o.end {
 					siblings++
 				}
-				if k > maxSiblingCalls {
-					break
-				}
 			}
-			out = append(out, ownCall{a.Relative(q, c.Slot), c.Work.Proc, own[i], c.Work.Start, -siblings})
-			b := busy[c.Work.Proc]
+			if i >= maxSiblings {
+				siblings++ // itself
+			}
+			if k, ok := index[x.call]; ok {
+				where = append(where, at{k, x.start, int64(x.end - x.start), siblings})
+			}
+			b := busy[x.proc]
 			if b == nil {
 				b = &stretch{}
-				busy[c.Work.Proc] = b
+				busy[x.proc] = b
 			}
-			b.starts, b.ends = append(b.starts, c.Work.Start), append(b.ends, c.Work.End)
+			b.starts, b.ends = append(b.starts, x.start), append(b.ends, x.end)
 		}
 	}
 	for _, b := range busy {
 		slices.Sort(b.starts)
 		slices.Sort(b.ends)
 	}
+	sums := make([]float64, len(out))
+	for _, x := range where {
+		b := busy[out[x.out].proc]
+		began, _ := slices.BinarySearch(b.starts, x.start+1)
+		ended, _ := slices.BinarySearch(b.ends, x.start+1)
+		sums[x.out] += float64(x.ns) * float64(max(0, began-ended-x.siblings))
+	}
 	for i := range out {
-		b := busy[out[i].proc]
-		began, _ := slices.BinarySearch(b.starts, out[i].start+1)
-		ended, _ := slices.BinarySearch(b.ends, out[i].start+1)
-		out[i].peers = max(0, out[i].peers+began-ended)
+		if out[i].ns > 0 {
+			out[i].peers = sums[i] / float64(out[i].ns)
+		}
 	}
 	a.owned[side] = out
 	return out

@@ -34,6 +34,9 @@ const (
 	// together. A lull that one long piece of work ends has one.
 	burst    = 3_000_000
 	minBurst = 3
+	// minPiled is how much that is late must end with a stop where nothing was in flight through all of it: two do not
+	// end together by chance.
+	minPiled = 2
 	// pausesRose is by how much the time stood still must have grown, and
 	// minPauses how many stops make a finding.
 	pausesRose = 2
@@ -97,12 +100,19 @@ func (a *Asking) silences(side int) map[graph.ProcID][]silence {
 			if n := float64(after - i); n < minBurst || n < 3*rate*float64(burst) {
 				continue
 			}
+			// Work was in flight throughout, or what came meanwhile piled up and went on at the end.
 			v := trace.Interval{Start: list[i-1], End: list[i]}
+			through, piled := false, 0
 			for _, b := range work[p] {
 				if b.Start <= v.Start+edge(gap) && b.End >= v.End-edge(gap) {
-					out[p] = append(out[p], silence{v})
-					break
+					through = true
 				}
+				if b.Start < v.End-minSilence && b.End >= v.End && b.End <= v.End+burst {
+					piled++
+				}
+			}
+			if through || piled >= minPiled {
+				out[p] = append(out[p], silence{v})
 			}
 		}
 	}
@@ -174,17 +184,26 @@ func (a *Asking) pauses() []Finding {
 			q := a.request(j)
 			for i := range p.Steps {
 				st := &p.Steps[i]
+				if st.NS < minSilence/4 {
+					continue
+				}
 				proc, ok := a.stillAt(q, st)
-				if !ok || st.NS < minSilence/4 {
+				c := &q.Calls[st.Call()]
+				least := min(st.NS, 0)
+				read := !ok && st.Leave && c.Client.Seen() && !c.Work.Seen()
+				if read { // the reply of a peer that says nothing: read when the process went on, and not sooner than it usually comes
+					proc = c.Client.Proc
+					least = int64(a.parts[summary.Baseline][a.key(q, st)].at(0.5))
+				} else if !ok {
 					continue
 				}
 				v := trace.Interval{Start: st.At - trace.Time(st.NS), End: st.At}
 				for _, s := range stops[proc] {
-					if o := s.Clip(v); v.Overlaps(s.Interval) {
+					if o := s.Clip(v); v.Overlaps(s.Interval) && (!read || v.End <= s.End+burst) {
 						values[i] -= o.Duration()
 					}
 				}
-				values[i] = max(values[i], min(st.NS, 0))
+				values[i] = min(st.NS, max(values[i], least))
 			}
 		}
 		out = append(out, f)

@@ -31,6 +31,8 @@ const (
 	// minExplains the least time, in ns.
 	minShare    = 0.05
 	minExplains = 1_000_000
+	// minCause is how much of what a consequence explains its cause must explain.
+	minCause = 0.5
 	// sameTime is how near two findings must be to name the same milliseconds.
 	sameTime = 0.15
 )
@@ -96,7 +98,7 @@ func Rank(c *Comparison) *Ranking {
 			}
 		}
 	}
-	found = append(mix, found...)
+	found = append(mix, whole(found)...)
 	order(found)
 	for i := range found {
 		found[i].Strength = strength(c, &found[i], change)
@@ -187,7 +189,7 @@ func order(found []Finding) {
 		}
 		last := -1
 		for j := i + 1; j < len(found); j++ {
-			if found[i].Below(&found[j]) {
+			if found[j].Explains >= minCause*found[i].Explains && found[i].Below(&found[j]) {
 				last = j
 			}
 		}

@@ -105,7 +105,7 @@ func (a *Asking) retryFinding(t *target) Finding {
 		}
 	}
 	f.of = t
-	f.Below = either(afterLate(&f), func(o *Finding) bool { return o.slows[t] > maxHold })
+	f.Below = either(afterLate(&f), func(o *Finding) bool { return o.limits[t] > maxHold })
 	return f
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/summary"
+	"github.com/tailscope/tailscope/trace"
 )
 
 var serviceTime = Cause{
@@ -22,9 +23,12 @@ var serviceTime = Cause{
 	find: func(a *Asking) []Finding {
 		var out []Finding
 		for _, slot := range a.nodes() {
-			if f, ok := a.serviceFinding(slot); ok {
-				out = append(out, f)
+			f := a.serviceFinding(slot, a.work(slot))
+			f.node = slot
+			if root := a.workOf(slot); root != slot {
+				f.part = root
 			}
+			out = append(out, f)
 		}
 		return out
 	},
@@ -45,10 +49,10 @@ func (a *Asking) nodes() []graph.SlotID {
 // ownPart reports whether a step of a request is own time of slot's work: the
 // rest of its half, or the lead to one of its calls. A call without a server
 // half is its peer's work.
-func (a *Asking) ownPart(q *summary.Request, s *graph.Step, slot graph.SlotID) bool {
+func (a *Asking) ownPart(q *summary.Request, s *graph.Step, work []graph.SlotID) bool {
 	c := &q.Calls[s.Call()]
 	if s.Leave {
-		return s.Client() == !c.Work.Seen() && a.Relative(q, c.Slot) == slot
+		return s.Client() == !c.Work.Seen() && slices.Contains(work, a.Relative(q, c.Slot))
 	}
 	if s.Call() == 0 || s.Client() != c.Client.Seen() {
 		return false // the entry's own start, or the way to a server half
@@ -57,13 +61,75 @@ func (a *Asking) ownPart(q *summary.Request, s *graph.Step, slot graph.SlotID) b
 	if p.Paired() && c.Flags&graph.OnClient != 0 {
 		return false
 	}
-	return a.Relative(q, p.Slot) == slot
+	return slices.Contains(work, a.Relative(q, p.Slot))
 }
 
-func (a *Asking) serviceFinding(slot graph.SlotID) (Finding, bool) {
+// workOf is the node whose work a node's is: of an internal span the span of its service around it.
+func (a *Asking) workOf(slot graph.SlotID) graph.SlotID {
+	for {
+		s := a.slot(slot)
+		if s.Kind != trace.KindInternal || s.Caller.Service != 0 || s.Parent == graph.NoSlot || a.slot(s.Parent).Callee.Service != s.Callee.Service {
+			return slot
+		}
+		slot = s.Parent
+	}
+}
+
+// work is a node with the internal spans that are parts of its work.
+func (a *Asking) work(slot graph.SlotID) []graph.SlotID {
+	out := []graph.SlotID{slot}
+	for _, side := range a.slots {
+		for s := range side {
+			if s != slot && !slices.Contains(out, s) && a.workOf(s) == slot {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+// whole leaves of the findings about a service's work and about the internal spans in it one or the other: a span that
+// has nearly all of it says more, several of which each has a part say less.
+func whole(found []Finding) []Finding {
+	drop := make([]bool, len(found))
+	for i := range found {
+		g := &found[i]
+		if g.Kind != "service-time" || g.part != graph.NoSlot {
+			continue
+		}
+		one := -1
+		for k := range found {
+			if f := &found[k]; f.Kind == g.Kind && f.part == g.node && (one < 0 || f.Explains > found[one].Explains) {
+				one = k
+			}
+		}
+		if one < 0 {
+			continue
+		}
+		exact := found[one].Explains >= (1-samePart)*g.Explains
+		drop[i] = exact
+		for k := range found {
+			if f := &found[k]; f.Kind == g.Kind && f.part == g.node {
+				drop[k] = drop[k] || !exact
+			}
+		}
+	}
+	out := found[:0]
+	for i := range found {
+		if !drop[i] {
+			out = append(out, found[i])
+		}
+	}
+	return out
+}
+
+// samePart is how much of a work's longer time may lie outside the one internal span that is named for it.
+const samePart = 0.1
+
+func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding {
 	caller, peer, op := a.names(slot)
 	s := a.slot(slot)
-	f := Finding{Kind: "service-time", Service: a.Reading.Dict.String(s.Shown().Service), Operation: op}
+	f := Finding{Kind: "service-time", part: graph.NoSlot, Service: a.Reading.Dict.String(s.Shown().Service), Operation: op}
 	uninstrumented := s.Callee.Service == 0
 	if uninstrumented {
 		f.Service, f.Peer = caller, peer
@@ -73,7 +139,7 @@ func (a *Asking) serviceFinding(slot graph.SlotID) (Finding, bool) {
 		q := a.request(j)
 		for k := range p.Steps {
 			st := &p.Steps[k]
-			if !a.ownPart(q, st, slot) {
+			if !a.ownPart(q, st, work) {
 				continue
 			}
 			c := &q.Calls[st.Call()]
@@ -93,7 +159,7 @@ func (a *Asking) serviceFinding(slot graph.SlotID) (Finding, bool) {
 		f.Doubtful = true
 		f.Warnings = append(f.Warnings, fmt.Sprintf("in %.0f %% of the requests a span's parent was never received, and here no call is seen: the time may be that of calls whose client spans are missing", 100*share))
 	}
-	was, is := a.own(summary.Baseline, slot), a.own(summary.Current, slot)
+	was, is := a.own(summary.Baseline, work), a.own(summary.Current, work)
 	f.Claim = fmt.Sprintf("%s of %s itself takes longer", op, f.Service)
 	if uninstrumented {
 		f.Claim = fmt.Sprintf("%s takes longer behind the client span of %s", op, caller)
@@ -116,7 +182,7 @@ func (a *Asking) serviceFinding(slot graph.SlotID) (Finding, bool) {
 		f.Check.Query = ""
 		f.Check.Outcome = fmt.Sprintf("the fastest tenth took up to %s where it was %s", msText(low1), msText(low0))
 	}
-	return f, true
+	return f
 }
 
 // maxTorn is the share of torn traces from which the own time of work without
@@ -145,7 +211,7 @@ func (a *Asking) tornLeaf(slot graph.SlotID) float64 {
 }
 
 // own is the own time of a node per request, on one side.
-func (a *Asking) own(side int, slot graph.SlotID) *part {
+func (a *Asking) own(side int, work []graph.SlotID) *part {
 	p := &part{}
 	s := a.Sides[side]
 	for j, q := range s.Counted {
@@ -153,7 +219,7 @@ func (a *Asking) own(side int, slot graph.SlotID) *part {
 		var sum int64
 		n := 0
 		for k := range plan.Steps {
-			if a.ownPart(q, &plan.Steps[k], slot) {
+			if a.ownPart(q, &plan.Steps[k], work) {
 				sum += plan.Steps[k].NS
 				n++
 			}

@@ -96,7 +96,7 @@ func (a *Asking) timeoutFinding(t *target) Finding {
 		}
 	}
 	f.of = t
-	f.Below = either(afterLate(&f), func(o *Finding) bool { return o.slows[t] > maxHold })
+	f.Below = either(afterLate(&f), func(o *Finding) bool { return o.limits[t] > maxHold })
 	if pIs > maxTimedOut {
 		if b := a.queueOf(t); b != nil {
 			caller, peer, _ := a.names(b.slot())

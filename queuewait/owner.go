@@ -262,7 +262,7 @@ func (a *asker) handOver(side int) {
 	}
 	if a.key.Site == Lead {
 		says := Owner("")
-		if c.Excess() >= minHandOver {
+		if c.ofAll(a.sets[side].kept()) >= minHandOver {
 			says = ClientWait
 		}
 		a.v.WakeUp = max(0, int64(c.Delay))
@@ -316,7 +316,8 @@ func (a *asker) handOver(side int) {
 	}
 	statement := fmt.Sprintf("of %d waits %.0f %% ended within %s after a call of the same caller instance ended (chance %.0f %%), %.0f %% within %s after a span of the server instance ended (chance %.0f %%); %.0f %% of those were the caller's own (%.0f %% by its share of calls)",
 		c.Waits, 100*c.Share, ms(float64(c.Window)), 100*c.Chance, 100*s.Share, ms(float64(s.Window)), 100*s.Chance, 100*same, 100*expected)
-	ce, se := c.Excess(), s.Excess()
+	kept := a.sets[side].kept()
+	ce, se := c.ofAll(kept), s.ofAll(kept)
 	says := Owner("")
 	switch {
 	case ce < minHandOver && se < minHandOver:

@@ -51,7 +51,7 @@ func (m *Moves) scope(id ScopeID) ScopeID {
 	}
 	if m.scopes[id] == 0 {
 		s := m.from.scopes[id]
-		m.scopes[id] = m.to.AddScope(Scope{m.String(s.Name), m.String(s.Version), m.value(s.Attrs)}) + 1
+		m.scopes[id] = m.to.AddScope(Scope{Name: m.String(s.Name), Version: m.String(s.Version), Attrs: m.value(s.Attrs)}) + 1
 	}
 	return m.scopes[id] - 1
 }
@@ -103,6 +103,17 @@ func (s *Store) AppendSpans(o *Store, refs []SpanRef, m *Moves) {
 			}
 		}
 	}
+}
+
+// Fork returns the same spans for another goroutine to read. Each of them may
+// name operations: what either gains of texts the other does not have. Nothing
+// else may be added to them.
+func (s *Store) Fork() *Store {
+	f := *s
+	t := *s.Tables
+	t.strings = t.strings.fork()
+	f.Tables = &t
+	return &f
 }
 
 // Bytes is about how much memory the spans of s hold, without the tables: the

@@ -5,6 +5,7 @@
 //	go run ./internal/accuracy -try RUNS SUITE...   with fewer simulations, to standard output only
 //	    -cache DIR      keep what was simulated, to analyse it again
 //	    -only REGEXP    some incidents
+//	go run ./internal/accuracy -cache DIR -constants REGEXP   how rankings move with the constants of the causes
 //
 // Each suite is one file here: it adds itself to the list, owns one section of the document and states its targets.
 // A test checks that the recorded figures meet them and belong to the present version of what they measure.
@@ -27,9 +28,20 @@ func main() {
 	try := flag.Int("try", 0, "simulate each cell only `runs` times; print and leave the document alone")
 	flag.StringVar(&cache, "cache", "", "keep simulated data in `DIR` and read it from there; empty it when the simulator changes")
 	match := flag.String("only", "", "incidents that match `REGEXP`, in suites of incidents; with -try")
+	which := flag.String("constants", "", "halve and double the constants of the causes that match `REGEXP`, over the incidents of -only; needs -cache")
 	flag.Parse()
 	if *match != "" {
 		only = regexp.MustCompile(*match)
+	}
+	if *which != "" {
+		if only == nil {
+			only = regexp.MustCompile("all spans, no metrics")
+		}
+		if err := sensitivity(regexp.MustCompile(*which), only, filepath.Join("docs", "accuracy.md")); err != nil {
+			fmt.Fprintln(os.Stderr, "accuracy:", err)
+			os.Exit(1)
+		}
+		return
 	}
 	if only != nil && *try == 0 {
 		fmt.Fprintln(os.Stderr, "accuracy: -only needs -try: what is recorded is of all incidents")

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tailscope/tailscope/analysis"
 	"github.com/tailscope/tailscope/samples/gen/otlp"
@@ -83,6 +84,7 @@ func drawn(seed uint64) *scenario.Scenario {
 
 // last is the simulation that ran last: the next one is often the same, with other traces of it kept.
 var last struct {
+	sync.Mutex
 	scenario *scenario.Scenario
 	seed     uint64
 	requests int
@@ -90,11 +92,19 @@ var last struct {
 }
 
 func (s simulation) run() *scenario.Result {
-	if last.result == nil || last.scenario != s.scenario || last.seed != s.seed || last.requests != s.requests {
-		last.scenario, last.seed, last.requests = s.scenario, s.seed, s.requests
-		last.result = s.scenario.Generate(s.seed, s.requests)
+	last.Lock()
+	result := last.result
+	if last.scenario != s.scenario || last.seed != s.seed || last.requests != s.requests {
+		result = nil
 	}
-	r := *last.result
+	last.Unlock()
+	if result == nil {
+		result = s.scenario.Generate(s.seed, s.requests)
+		last.Lock()
+		last.scenario, last.seed, last.requests, last.result = s.scenario, s.seed, s.requests, result
+		last.Unlock()
+	}
+	r := *result
 	base, cur := *r.Baseline, *r.Current
 	if s.head > 0 {
 		base.Options.Head, cur.Options.Head = s.head, s.head

@@ -235,6 +235,7 @@ func (p *placing) draw() *Scenario {
 			return nil
 		}
 		n := max(1, int(math.Ceil(p.inFlight(x, x.call.To.Service)*p.between(1.2, 2.5))))
+		p.both = queued(x.call.To.Service.Name)
 		at, apply, about = x.work(), slots(x.call.To.Service.Name, n), fmt.Sprintf("%d threads", n)
 	case "load":
 		x, ok := p.where(instrumented)
@@ -243,7 +244,7 @@ func (p *placing) draw() *Scenario {
 		}
 		f := p.between(1.4, 2.5)
 		n := max(1, int(math.Ceil(p.inFlight(x, x.call.To.Service)*f*p.between(1.1, 1.6))))
-		p.both = slots(x.call.To.Service.Name, n)
+		p.both = all(queued(x.call.To.Service.Name), slots(x.call.To.Service.Name, n))
 		at, apply, about = x.work(), rate(f), fmt.Sprintf("%.2g times the requests, %d threads", f, n)
 	case "contention":
 		x, ok := p.where(func(x *place) bool {
@@ -253,7 +254,7 @@ func (p *placing) draw() *Scenario {
 		if !ok {
 			return nil
 		}
-		n := p.between(0.1, 0.9)
+		n := p.between(0.4, 0.9) // of less, work is slow also alone
 		at, apply, about = x.work(), cores(x.call.To.Service.Name, n), fmt.Sprintf("%.2g cores", n)
 	case "instance":
 		x, ok := p.where(several)
@@ -365,6 +366,11 @@ func (p *placing) draw() *Scenario {
 		s.on(on)
 	}
 	return s
+}
+
+// queued lets a service's spans begin after its queue: what waits inside a span only metrics can tell.
+func queued(service string) change {
+	return func(s *sim.System) { s.Service(service).Spans.ServerAfterQueue = true }
 }
 
 // again makes an operation's call n times, one after the other.

@@ -1,0 +1,41 @@
+package queuewait
+
+import (
+	"math"
+
+	"github.com/tailscope/tailscope/graph"
+)
+
+// kept is the share of the requests whose records there are.
+func (d *Data) kept() float64 {
+	var weight float64
+	for _, r := range d.Records {
+		weight += float64(r.Weight)
+	}
+	if n := float64(len(d.Records)) * graph.OneRequest; weight > n {
+		return n / weight
+	}
+	return 1
+}
+
+const (
+	// sureReleases is how many standard errors beyond chance, and minReleases how many, the releases must be for their
+	// share to be scaled up to that of all calls.
+	sureReleases = 3
+	minReleases  = 4
+)
+
+// ofAll is the share of waits that a release ended beyond chance, if the releases of all requests were seen: of those
+// that are not kept none is, so that the share seen is that of the kept ones. Where too few are seen nothing is scaled.
+func (h HandOver) ofAll(kept float64) float64 {
+	x := h.Excess()
+	if kept >= 1 {
+		return x
+	}
+	n := float64(h.Waits)
+	expected := n * h.Chance
+	if seen := n * h.Share; seen < minReleases || seen-expected < sureReleases*math.Sqrt(max(expected*(1-h.Chance), 0.5)) {
+		return x
+	}
+	return min(1, x/kept)
+}
