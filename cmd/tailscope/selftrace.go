@@ -44,7 +44,9 @@ func selfTrace(ctx context.Context, command string, stderr io.Writer) (traced co
 		fmt.Fprintf(stderr, "tailscope: its own trace: %s\n", printable(err.Error()))
 		return ctx, none
 	}
-	failed := func(err error) { fmt.Fprintf(stderr, "tailscope: its own trace was not sent: %s\n", printable(err.Error())) }
+	failed := func(err error) {
+		fmt.Fprintf(stderr, "tailscope: its own trace was not sent: %s\n", printable(err.Error()))
+	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(failed)) // of what is sent in between
 	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithBatcher(&sender{url: target, headers: headers(os.Getenv)}))
 	ctx, span := provider.Tracer("github.com/tailscope/tailscope").Start(ctx, "tailscope "+command)
