@@ -113,6 +113,18 @@ const (
 // GuardStatuses are all statuses of guards.
 var GuardStatuses = []GuardStatus{GuardOK, GuardWarn, GuardFail}
 
+// A DriftKind is what came or went.
+type DriftKind string
+
+const (
+	EndpointDrift DriftKind = "endpoint" // a service's operation
+	VersionDrift  DriftKind = "version"  // service.version of a service
+	ClassDrift    DriftKind = "class"    // a value of the class attribute
+)
+
+// DriftKinds is all of them.
+var DriftKinds = []DriftKind{EndpointDrift, VersionDrift, ClassDrift}
+
 // A Severity says what a defect of the input costs.
 type Severity string
 
@@ -137,10 +149,11 @@ const (
 	Parallelized DifferenceKind = "parallelized" // and the other way round
 	Wider        DifferenceKind = "wider"        // more calls per parent
 	Narrower     DifferenceKind = "narrower"
+	WaitChanged  DifferenceKind = "waited-for" // whether its parent waits for a call, or gives up on it
 )
 
 // DifferenceKinds are all kinds of structural differences.
-var DifferenceKinds = []DifferenceKind{NewHop, LostHop, Renamed, Serialized, Parallelized, Wider, Narrower}
+var DifferenceKinds = []DifferenceKind{NewHop, LostHop, Renamed, Serialized, Parallelized, Wider, Narrower, WaitChanged}
 
 // A Mode is how often and how a node's call is made in one request.
 type Mode string
