@@ -33,6 +33,8 @@ const (
 	minExplains = 1_000_000
 	// minCause is how much of what a consequence explains its cause must explain.
 	minCause = 0.5
+	// maxOver is how much more than the change a cause may explain: of more, something has been taken for another.
+	maxOver = 1.5
 	// sameTime is how near two findings must be to name the same milliseconds.
 	sameTime = 0.15
 )
@@ -212,7 +214,7 @@ func strength(c *Comparison, f *Finding, change float64) Strength {
 	share := f.Explains / math.Abs(change)
 	decided := f.Check.Ran && !f.Check.Against && len(f.Warnings) == 0
 	switch {
-	case f.Lo <= 0 || f.Doubtful:
+	case f.Lo <= 0 || f.Doubtful || f.Check.Ran && f.Check.Against || share > maxOver:
 		return Weak
 	case share >= 0.5 && decided:
 		return Strong

@@ -182,6 +182,14 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 		f.Check.Query = ""
 		f.Check.Outcome = fmt.Sprintf("the fastest tenth took up to %s where it was %s", msText(low1), msText(low0))
 	}
+	if was, is, ok := a.crowds(slot); ok && !uninstrumented {
+		f.Check.Ran, f.Check.Query = true, ""
+		f.Check.Outcome = fmt.Sprintf("with at most %.2g others at work %s where it was %s, with %.2g or more %s where it was %s", is.few, msText(is.alone.mean()), msText(was.alone.mean()), is.many, msText(is.among.mean()), msText(was.before().mean()))
+		if part := is.byPeers(&was); part >= bothShare {
+			f.Check.Against = true
+			f.Against = append(f.Against, says("spans", len(is.among.ns), "%.0f %% of the rise among others is missing alone: %s", 100*part, f.Check.Outcome))
+		}
+	}
 	return f
 }
 
