@@ -104,11 +104,26 @@ func Rank(c *Comparison) *Ranking {
 	order(found)
 	for i := range found {
 		found[i].Strength = strength(c, &found[i], change)
+		a.widen(&found[i], change)
 	}
 	// What was measured differently is asked about before anything else.
 	r.Findings = append(c.measurements(), found...)
 	r.Unexplained = sign*change - a.together(found, sign)
 	return r
+}
+
+// widen adds to the interval of a finding what the baseline leaves open: a replay puts requests back to where the
+// baseline's quantile was seen, and that is a draw as well. A finding has the part of it that it has of the change.
+func (a *Asking) widen(f *Finding, change float64) {
+	at := a.base().Sample.Quantile(a.Options.Quantile)
+	iv := a.base().Sample.Interval(a.Options.Quantile, 0.95)
+	part := min(1, math.Abs(f.Explains)/math.Abs(change))
+	off := part * min(at-iv.Lo, iv.Hi-at) // the nearer end: the other is as far as the slowest requests happen to lie
+	if math.IsInf(off, 0) || math.IsNaN(off) {
+		return
+	}
+	f.Hi = f.Explains + math.Hypot(f.Hi-f.Explains, off)
+	f.Lo = f.Explains - math.Hypot(f.Explains-f.Lo, off)
 }
 
 // worth reports whether an effect is large enough to be told.
