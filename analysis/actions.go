@@ -105,6 +105,9 @@ func (a *analyzer) actions(e *report.Endpoint, v *view, r *hypotheses.Ranking) {
 		}
 		s.Attempts = append(s.Attempts, x)
 	}
+	if a.o.Notes != nil {
+		s.Notes = a.o.Notes.Notes
+	}
 	for i := range e.Coalescing {
 		x := &e.Coalescing[i]
 		s.Identity = append(s.Identity, action.Identity{Caller: x.Service, Peer: x.Peer, Operation: x.Operation, Calls: float64(x.Calls), Eligible: float64(x.EligibleShare), Group: x.MeanGroup.Or(2)})

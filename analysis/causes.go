@@ -21,8 +21,13 @@ func (a *analyzer) causes(e *report.Endpoint, v *view) {
 	}
 	r := hypotheses.Rank(v.Comparison)
 	e.ReplayInexact = report.Some(r.Inexact)
+	if a.o.Notes != nil {
+		for _, x := range r.Recall(a.o.Notes.Notes) {
+			e.Experiments = append(e.Experiments, report.Experiment{At: x.At, Change: x.Change, Observed: x.Observed, Outcome: x.Outcome, Tested: report.Cause(x.Tests.Kind), Effect: x.Effect})
+		}
+	}
 	for i := range r.Findings {
-		e.Hypotheses = append(e.Hypotheses, hypothesis(i+1, &r.Findings[i]))
+		e.Hypotheses = append(e.Hypotheses, hypothesis(i+1, &r.Findings[i], e))
 	}
 	if !math.IsNaN(r.Unexplained) {
 		e.Unexplained = &report.Unexplained{Ms: msOf(r.Unexplained), CIMs: report.Interval{}}
@@ -31,12 +36,15 @@ func (a *analyzer) causes(e *report.Endpoint, v *view) {
 	a.actions(e, v, r)
 }
 
-func hypothesis(rank int, f *hypotheses.Finding) report.Hypothesis {
+func hypothesis(rank int, f *hypotheses.Finding, e *report.Endpoint) report.Hypothesis {
 	h := report.Hypothesis{
 		Rank: rank, Kind: report.Cause(f.Kind), Strength: report.Strength(f.Strength.String()),
 		Service: f.Service, Operation: f.Operation, Peer: f.Peer, Attribute: f.Attribute, Value: f.Value, Instance: f.Instance,
 		Claim: f.Claim, ExplainsMs: msOf(f.Explains), CIMs: report.Between(f.Lo/1e6, f.Hi/1e6), Evidence: evidence(f.Evidence), Against: evidence(f.Against), Warnings: f.Warnings,
 		Check: report.Check{Question: f.Check.Question, Rival: f.Check.Rival, IfThis: f.Check.IfThis, IfRival: f.Check.IfRival, Status: report.ToRun, Query: f.Check.Query},
+	}
+	for _, q := range hypotheses.Queries(f, e.Service, e.Operation) {
+		h.Check.Queries = append(h.Check.Queries, report.Query{Language: q.Language, Text: q.Text})
 	}
 	if f.Check.Ran {
 		h.Check.Status, h.Check.Outcome = report.Ran, f.Check.Outcome

@@ -183,7 +183,7 @@ func (a *analyzer) fanOut(e *report.Endpoint, v *view, nodes map[graph.SlotID]re
 			from = list
 		}
 		f := latework.Judge(list, latework.Threshold(from))
-		row := report.FanOut{Node: id, Branches: int(math.Round(f.Branches)), Independent: report.Some(f.Independent), Observed: report.Some(f.Observed), NEff: report.Some(f.Effective)}
+		row := report.FanOut{Node: id, Branches: int(math.Round(f.Branches)), Begun: int(math.Round(f.Begun)), Independent: report.Some(f.Independent), Observed: report.Some(f.Observed), NEff: report.Some(f.Effective)}
 		if row.Branches < minBranches {
 			continue
 		}

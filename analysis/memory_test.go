@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tailscope/tailscope/config"
+	"github.com/tailscope/tailscope/ingest"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/samples/gen/otlp"
 	"github.com/tailscope/tailscope/samples/gen/scenario"
@@ -168,7 +169,7 @@ func TestNoPartsAreLeft(t *testing.T) {
 	}
 	o.Split = ""
 	ctx, cancel := context.WithCancel(context.Background())
-	o.Progress = func(int64, int64) { cancel() }
+	o.Progress = func(ingest.Progress) { cancel() }
 	if _, err := Run(ctx, &o); err == nil {
 		t.Error("not broken off")
 	}

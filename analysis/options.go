@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tailscope/tailscope/config"
+	"github.com/tailscope/tailscope/ingest"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/stats"
@@ -25,7 +26,7 @@ type Options struct {
 	Split string
 
 	Stdin    io.Reader
-	Progress func(done, total int64) // of bytes; may be nil
+	Progress func(ingest.Progress) // may be nil
 	Version  string
 
 	// Memory bounds what an analysis takes, in bytes: spans beyond their share of
@@ -38,6 +39,7 @@ type Options struct {
 	Since, Until      time.Time      // of the entry span's start; zero: open
 
 	Config     *config.Config // nil: none
+	Notes      *config.Notes  // of earlier experiments; nil: none
 	ClassAttr  string         // tells the classes of requests apart, before Config's
 	Objective  time.Duration  // zero: none
 	Population population.Population

@@ -39,6 +39,7 @@ func Timeouts(ctx context.Context, o *Options, caller, peer, operation string) (
 		list     []latework.Finish
 		left     []int64
 		timedOut float64
+		failed   float64 // for another reason: they say nothing of how long work takes
 	}
 	by := map[string]*calls{}
 	edges := map[string]int{}
@@ -74,6 +75,9 @@ func Timeouts(ctx context.Context, o *Options, caller, peer, operation string) (
 			}
 			f, ok := latework.FinishOf(c, shift, weight(r.Weight))
 			if !ok {
+				if c.Flags&graph.Loser == 0 {
+					n.failed += weight(r.Weight)
+				}
 				continue
 			}
 			n.list = append(n.list, f)
@@ -97,11 +101,11 @@ func Timeouts(ctx context.Context, o *Options, caller, peer, operation string) (
 	}
 	out := &report.Timeouts{Version: o.Version, Service: caller, Peer: peer}
 	for op, n := range by {
-		if len(n.list) == 0 {
-			continue
-		}
 		s := latework.NewSweep(n.list)
-		e := report.TimeoutEdge{Operation: op, Calls: report.Float(s.Calls), TimedOut: report.Float(n.timedOut), Stopped: report.Float(s.Censored), PresentMs: report.Null, KnownMs: msOf(float64(s.Known()))}
+		e := report.TimeoutEdge{Operation: op, Failed: report.Float(n.failed), Calls: report.Float(s.Calls), TimedOut: report.Float(n.timedOut), Stopped: report.Float(s.Censored), PresentMs: report.Null, KnownMs: msOf(float64(s.Known()))}
+		if s.Known() == 0 {
+			e.KnownMs = report.Null
+		}
 		present, ok := latework.Plateau(n.left)
 		if ok {
 			e.PresentMs = msOf(float64(present))
@@ -118,15 +122,31 @@ func Timeouts(ctx context.Context, o *Options, caller, peer, operation string) (
 			}
 			e.Rows = append(e.Rows, row)
 		}
-		if s.Censored > 0 && s.Calls-s.Censored < minGathers {
-			e.Warnings = append(e.Warnings, "fewer than 20 calls were seen to their end")
-		}
+		e.Warnings = timeoutDoubts(s, n.failed)
 		out.Edges = append(out.Edges, e)
 	}
 	slices.SortFunc(out.Edges, func(x, y report.TimeoutEdge) int {
 		return cmp.Or(cmp.Compare(y.Calls, x.Calls), cmp.Compare(x.Operation, y.Operation))
 	})
 	return out, nil
+}
+
+// timeoutDoubts says what a sweep cannot tell, and what would.
+func timeoutDoubts(s *latework.Sweep, failed float64) (out report.List[string]) {
+	const cure = "a longer timeout for a few requests, or a callee that finishes what it began, would tell"
+	ended := s.Calls - s.Censored
+	switch {
+	case s.Calls == 0:
+		out = append(out, fmt.Sprintf("cannot tell: %s failed before any work was seen, and no other was made", plural(failed, "call", "calls")))
+	case ended == 0:
+		out = append(out, "cannot tell: no call was seen to its end; "+cure)
+	case s.Censored > 0 && ended < minGathers:
+		out = append(out, fmt.Sprintf("%s seen to the end: too few to rely on", plural(ended, "call was", "calls were")))
+	}
+	if s.Censored > 0 && ended > 0 {
+		out = append(out, fmt.Sprintf("beyond %.3g ms it cannot be told: of the calls that took longer none was seen to its end; %s", float64(s.Known())/1e6, cure))
+	}
+	return out
 }
 
 // sweepAt is the timeouts of a sweep, in ns, ascending: quantiles of the finish
@@ -138,7 +158,9 @@ func sweepAt(s *latework.Sweep, present int64) []int64 {
 			at = append(at, threeDigits(ns))
 		}
 	}
-	at = append(at, threeDigits(s.Known()))
+	if s.Known() > 0 {
+		at = append(at, threeDigits(s.Known()))
+	}
 	if present > 0 {
 		at = append(at, present, present/2, present*3/4, present*3/2, present*2)
 	}

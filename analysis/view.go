@@ -3,6 +3,7 @@ package analysis
 import (
 	"time"
 
+	"github.com/tailscope/tailscope/config"
 	"github.com/tailscope/tailscope/hypotheses"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
@@ -20,7 +21,14 @@ func (a *analyzer) view(e *summary.Endpoint) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &view{Comparison: c}, nil
+	v := &view{Comparison: c}
+	if rules := a.rules(v, ""); len(rules.Optional)+len(rules.Mandatory) > 0 {
+		c.Meant = func(service, operation string) (optional, declared bool) {
+			m := rules.Branch(service, operation)
+			return m == config.DeclaredOptional, m != config.Undeclared
+		}
+	}
+	return v, nil
 }
 
 // counts reports whether a request is in the percentiles under the options.

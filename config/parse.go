@@ -63,21 +63,25 @@ func (e *Error) Error() string {
 }
 
 // Load is Parse of a file. Errors name it.
-func Load(path string) (*Config, error) {
+func Load(path string) (*Config, error) { return load(path, Parse) }
+
+// load reads a file and parses it.
+func load[T any](path string, parse func([]byte) (T, error)) (T, error) {
+	var none T
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("config: %w", err)
+		return none, fmt.Errorf("config: %w", err)
 	}
 	if info.Size() > maxSize {
-		return nil, fmt.Errorf("config: %s: %d bytes are more than a configuration has", path, info.Size())
+		return none, fmt.Errorf("config: %s: %d bytes are more than a configuration has", path, info.Size())
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("config: %w", err)
+		return none, fmt.Errorf("config: %w", err)
 	}
-	c, err := Parse(b)
+	c, err := parse(b)
 	if err != nil {
-		return nil, fmt.Errorf("config: %s:%w", path, err)
+		return none, fmt.Errorf("config: %s:%w", path, err)
 	}
 	return c, nil
 }
@@ -85,12 +89,27 @@ func Load(path string) (*Config, error) {
 // Parse reads a configuration. An empty one is the default. The error is an
 // *Error, the first in the file.
 func Parse(b []byte) (*Config, error) {
+	c := &Config{}
+	file, err := document(b, c)
+	if err != nil {
+		return nil, err
+	}
+	if file != nil {
+		if err := c.check(file); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// document reads one document of YAML into a value, key by key: what the value has
+// no place for is an error. The file is nil of an empty one.
+func document(b []byte, into any) (*ast.File, error) {
 	if len(b) > maxSize {
 		return nil, &Error{Message: fmt.Sprintf("%d bytes are more than a configuration has", len(b))}
 	}
-	c := &Config{}
 	if len(strings.TrimSpace(string(b))) == 0 {
-		return c, nil
+		return nil, nil
 	}
 	if tooDeep(b) {
 		return nil, &Error{Message: fmt.Sprintf("more than %d levels of nesting", maxDepth)}
@@ -107,15 +126,12 @@ func Parse(b []byte) (*Config, error) {
 		return nil, placed(at(alias, "aliases are not read; write the value again"))
 	}
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
-		return c, nil // comments only
+		return nil, nil // comments only
 	}
-	if err := yaml.NodeToValue(file.Docs[0].Body, c, yaml.Strict()); err != nil {
+	if err := yaml.NodeToValue(file.Docs[0].Body, into, yaml.Strict()); err != nil {
 		return nil, placed(err)
 	}
-	if err := c.check(file); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return file, nil
 }
 
 // placed is err as an *Error.

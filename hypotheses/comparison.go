@@ -47,6 +47,10 @@ type Comparison struct {
 
 	Components []Component // in order of slot, then kind
 
+	// Meant is what somebody declared of a callee: whether the endpoint can do
+	// without it; declared is false where nobody said. Nil: nobody said anything.
+	Meant func(service, operation string) (optional, declared bool)
+
 	// Pair is nil unless both sides have requests in the percentiles.
 	Pair    *stats.Pair
 	Test    stats.Test

@@ -114,6 +114,8 @@ func (a *Asking) instanceFinding(k instanceKey, own0, own1, peers0, peers1 float
 	service, name := d.String(k.service), d.String(k.instance)
 	f := Finding{Kind: "instance", Service: service, Instance: name}
 	f.Claim = fmt.Sprintf("instance %s of %s does its own work slower than its peers do", name, service)
+	// Where work goes on for callers that have left, it does so on some instance.
+	f.Below = func(o *Finding) bool { return o.Kind == "late-work" && o.Peer == service }
 	f.Evidence = append(f.Evidence,
 		numbers("spans", n, "ms", own0/1e6, own1/1e6, "mean own time of a call on the instance"),
 		numbers("spans", n, "ms", peers0/1e6, peers1/1e6, "the same calls on its peers"),

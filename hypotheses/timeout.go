@@ -114,16 +114,20 @@ var optionalBranch = Cause{
 		Kind:     "optional-branch",
 		Title:    "an optional call is slow and still waited for",
 		Claim:    "A call that the request can do without became slower, and the request waits for it.",
-		Supports: "Requests were completed although the call failed; the parent goes on only when it ends; as fast as before it would not lengthen the requests.",
-		Refutes:  "No request was ever completed without it, or nobody waits for it.",
+		Supports: "The configuration says so, or requests were completed although the call failed; the parent goes on only when it ends; as fast as before it would not lengthen the requests.",
+		Refutes:  "It is declared mandatory, no request was ever completed without it, or nobody waits for it.",
 		Mimics:   "service-time names the callee's work, which is the same time seen from below; timeout-plateau is the part of it that hangs.",
 		Emit:     "the optional calls, by configuration; a mark on responses that omit a part.",
 	},
 	find: func(a *Asking) []Finding {
 		var out []Finding
 		for _, t := range a.targets() {
-			if n := a.survived(t); n > 0 && t.sides[0].logical > 0 {
-				out = append(out, a.optionalFinding(t, n))
+			optional, declared := false, false
+			if _, peer, op := a.names(t.slot); a.Meant != nil {
+				optional, declared = a.Meant(peer, op)
+			}
+			if n := a.survived(t); (optional || n > 0 && !declared) && t.sides[0].logical > 0 {
+				out = append(out, a.optionalFinding(t, n, optional))
 			}
 		}
 		return out
@@ -152,13 +156,20 @@ func (a *Asking) survived(t *target) int {
 	return n
 }
 
-func (a *Asking) optionalFinding(t *target, without int) Finding {
+func (a *Asking) optionalFinding(t *target, without int, declared bool) Finding {
 	f := a.named("optional-branch", t)
 	all := func(*try) bool { return true }
 	was, is := t.lengths(summary.Baseline, all), t.lengths(summary.Current, all)
 	f.Claim = fmt.Sprintf("%s waits for %s, which it can do without, and it takes longer", f.Service, f.Operation)
+	seen := fmt.Sprintf("%s completed without an answer of it", plural(without, "request was", "requests were"))
+	if declared {
+		f.Evidence = append(f.Evidence, says("config", 0, "it is declared optional"))
+		seen = "it is declared optional; " + seen
+	}
+	if without > 0 {
+		f.Evidence = append(f.Evidence, says("spans", without, "%s completed although it was not answered", plural(without, "request was", "requests were")))
+	}
 	f.Evidence = append(f.Evidence,
-		says("spans", without, "%d requests were completed although it was not answered", without),
 		numbers("spans", len(is.ns), "ms", was.at(0.5)/1e6, is.at(0.5)/1e6, "median of "+f.Operation),
 		numbers("spans", len(is.ns), "ms", was.at(0.95)/1e6, is.at(0.95)/1e6, "p95 of it"),
 	)
@@ -168,7 +179,7 @@ func (a *Asking) optionalFinding(t *target, without int) Finding {
 		IfThis:   "both: it is waited for in time and optional in meaning",
 		IfRival:  "requests fail without it",
 		Ran:      true,
-		Outcome:  fmt.Sprintf("%d requests were completed without an answer of it", without),
+		Outcome:  seen,
 	}
 	back := rankMap(is, was)
 	tries := &t.sides[1]
@@ -184,4 +195,12 @@ func (a *Asking) optionalFinding(t *target, without int) Finding {
 		}
 	}
 	return f
+}
+
+// plural is a number and what is counted.
+func plural(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
 }

@@ -303,9 +303,9 @@ func TestProgress(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "x"), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var last, of int64
-	_, err := Read(context.Background(), []string{dir}, Options{Workers: 2, Progress: func(done, total int64) { last, of = done, total }})
-	if err != nil || last != int64(len(b)) || of != last {
-		t.Errorf("%v: %d of %d, want %d", err, last, of, len(b))
+	var last, of, spans int64
+	_, err := Read(context.Background(), []string{dir}, Options{Workers: 2, Progress: func(p Progress) { last, of, spans = p.Bytes, p.Total, p.Spans }})
+	if err != nil || last != int64(len(b)) || of != last || spans != 5000 {
+		t.Errorf("%v: %d of %d, want %d; %d spans", err, last, of, len(b), spans)
 	}
 }

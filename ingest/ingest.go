@@ -23,10 +23,10 @@ import (
 
 // Options say how to read. The zero value is usable.
 type Options struct {
-	Stdin    io.Reader               // read for the path "-"
-	Workers  int                     // 0: GOMAXPROCS
-	KeepAll  bool                    // keep all attributes of all spans, at any length, as a conversion needs
-	Progress func(done, total int64) // told of bytes of input, from any goroutine but never by two at once; may be nil; total is 0 if unknown
+	Stdin    io.Reader      // read for the path "-"
+	Workers  int            // 0: GOMAXPROCS
+	KeepAll  bool           // keep all attributes of all spans, at any length, as a conversion needs
+	Progress func(Progress) // told now and then, from any goroutine but never by two at once; may be nil
 	Limits   Limits
 
 	// Part takes what was read whenever it fills PartBytes of memory, so that input
@@ -35,6 +35,12 @@ type Options struct {
 	// message is never parted.
 	Part      func(spans *trace.Store, metrics *metric.Store) error
 	PartBytes int64
+}
+
+// A Progress is how much of the input has been read.
+type Progress struct {
+	Bytes, Total int64 // before decompression; Total is 0 if it is not known
+	Spans        int64
 }
 
 // A Set is what was read.

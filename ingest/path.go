@@ -222,6 +222,9 @@ func nothingUsable(set *Set) *InputError {
 			e.Problem += first.Where + ": "
 		}
 		e.Problem += first.Message
+		if strings.Contains(first.Message, Accepted) {
+			e.Cure = ""
+		}
 		if n := set.errorsTotal() - 1; n > 0 {
 			e.Problem += fmt.Sprintf(" (and %d more)", n)
 		}

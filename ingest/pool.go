@@ -76,6 +76,7 @@ type pool struct {
 	cancel context.CancelCauseFunc
 
 	done     atomic.Int64 // bytes read
+	spans    atomic.Int64 // decoded
 	total    int64
 	progress sync.Mutex
 }
@@ -105,7 +106,7 @@ func newPool(inputs []input, o Options, limits Limits) *pool {
 func (p *pool) count(n int) {
 	done := p.done.Add(int64(n))
 	if p.options.Progress != nil && p.progress.TryLock() {
-		p.options.Progress(done, p.total)
+		p.options.Progress(Progress{done, p.total, p.spans.Load()})
 		p.progress.Unlock()
 	}
 }
@@ -134,7 +135,7 @@ func (p *pool) run(ctx context.Context, workers int) error {
 		return context.Cause(ctx)
 	}
 	if p.options.Progress != nil {
-		p.options.Progress(p.done.Load(), p.total)
+		p.options.Progress(Progress{p.done.Load(), p.total, p.spans.Load()})
 	}
 	return nil
 }
@@ -218,6 +219,7 @@ func (w *worker) step() bool {
 	} else {
 		w.begin()
 		r.sink = w.decode(c)
+		w.pool.spans.Add(int64(r.spans.Len()))
 		r.worker, r.tables, r.remap = w, w.tables.View(), w.remap
 	}
 	w.pool.deliver(r, file, index)

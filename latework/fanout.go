@@ -19,6 +19,7 @@ type Branch struct {
 // A Gather is the parallel calls that one parent waited for.
 type Gather struct {
 	Branches []Branch
+	Begun    int // branches, with those that were cancelled when enough had answered
 	Weight   float64
 }
 
@@ -41,10 +42,17 @@ func Gathers(r *graph.Record, v *graph.Verdicts, weight float64, slot func(graph
 			continue
 		}
 		kids = kids[:0]
+		lost, hedges := 0, 0 // a hedge has a loser, too
 		for i := int32(p) + 1; i < int32(p)+r.Calls[p].Len; i += r.Calls[i].Len {
 			c := &r.Calls[i]
 			if c.Flags&(graph.Async|graph.Loser|graph.Retry|graph.Hedge|graph.WaitSpan) == 0 && v.WaitedFor(c.Slot).Verdict != graph.Asynchronous {
 				kids = append(kids, i)
+			}
+			if c.Flags&graph.Loser != 0 {
+				lost++
+			}
+			if c.Flags&graph.Hedge != 0 {
+				hedges++
 			}
 		}
 		if len(kids) < 2 {
@@ -70,7 +78,7 @@ func Gathers(r *graph.Record, v *graph.Verdicts, weight float64, slot func(graph
 		if bestTo-best < 2 {
 			continue
 		}
-		g := Gather{Weight: weight}
+		g := Gather{Weight: weight, Begun: bestTo - best + max(0, lost-hedges)}
 		first := r.Calls[kids[best]].Outer().Start
 		for _, i := range kids[best:bestTo] {
 			g.Branches = append(g.Branches, Branch{slot(r.Calls[i].Slot), int64(r.Calls[i].Outer().End - first)})
@@ -83,6 +91,7 @@ func Gathers(r *graph.Record, v *graph.Verdicts, weight float64, slot func(graph
 // A FanOut is what gathers of one parent say of their branches.
 type FanOut struct {
 	Branches    float64 // per gather, on average
+	Begun       float64 // with those that were cancelled when enough had answered
 	Slots       []SlotOdds
 	Independent float64 // P(any slow) if the branches were independent
 	Observed    float64
@@ -118,6 +127,7 @@ func Judge(gathers []Gather, threshold int64) FanOut {
 	for i := range gathers {
 		g := &gathers[i]
 		total += g.Weight
+		f.Begun += g.Weight * float64(max(g.Begun, len(g.Branches)))
 		last, hit := 0, false
 		for k, b := range g.Branches {
 			n, ok := at[b.Slot]
@@ -154,6 +164,7 @@ func Judge(gathers []Gather, threshold int64) FanOut {
 		none = append(none, Repeated(s.Slow, s.Calls)...)
 	}
 	slices.SortFunc(f.Slots, func(a, b SlotOdds) int { return cmp.Or(cmp.Compare(b.Last, a.Last), cmp.Compare(a.Slot, b.Slot)) })
+	f.Begun /= total
 	f.Branches, f.Observed, f.Independent = branches/total, observed/total, AnySlow(none)
 	f.Effective = EffectiveWidth(f.Observed, slow/branches)
 	if math.IsInf(f.Effective, 0) {

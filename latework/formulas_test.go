@@ -197,9 +197,10 @@ func TestFits(t *testing.T) {
 
 // Two branches of which one decides, and four gathers; slow is above 10.
 func TestJudge(t *testing.T) {
-	g := func(a, b int64) Gather { return Gather{[]Branch{{1, a}, {2, b}}, 1} }
+	g := func(a, b int64) Gather { return Gather{Branches: []Branch{{1, a}, {2, b}}, Begun: 3, Weight: 1} }
 	f := Judge([]Gather{g(5, 20), g(5, 8), g(20, 5), g(5, 9)}, 10)
 	near(t, "branches", f.Branches, 2, 0)
+	near(t, "begun", f.Begun, 3, 0)
 	near(t, "observed", f.Observed, 0.5, 0)
 	near(t, "independent", f.Independent, 1-0.75*0.75, 1e-12)
 	if f.Slots[0].Slot != 2 || f.Slots[0].Last != 0.75 {

@@ -54,6 +54,25 @@ type Check struct {
 	Status   CheckStatus `json:"status"`   // could the data at hand tell?
 	Outcome  string      `json:"outcome"`  // what was seen, if it ran
 	Query    string      `json:"query"`    // PromQL, TraceQL, SQL or an experiment, if it is to be run
+
+	// Queries ask a backend for the same numbers over more data, ready to paste.
+	Queries List[Query] `json:"queries"`
+}
+
+// A Query is for one language.
+type Query struct {
+	Language string `json:"language"` // PromQL, TraceQL, or ClickHouse SQL for the table of the Collector's exporter
+	Text     string `json:"text"`     // may have several lines
+}
+
+// An Experiment is a change that was made before, by the team's notes, and what it says of the causes.
+type Experiment struct {
+	At       string `json:"at"`       // its day or time; may be ""
+	Change   string `json:"change"`   // what was done
+	Observed string `json:"observed"` // what came of it
+	Outcome  string `json:"outcome"`  // confirmed, failed or unclear
+	Tested   Cause  `json:"tested"`   // the kind of mechanism that it would have cured; "" if it only names an action
+	Effect   string `json:"effect"`   // what it changed here
 }
 
 // Unexplained is what no hypothesis explains.

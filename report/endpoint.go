@@ -63,6 +63,8 @@ type Endpoint struct {
 	// Hypotheses are the causes by rank; empty under no-regression and where nothing was tested.
 	Hypotheses List[Hypothesis] `json:"hypotheses"`
 
+	Experiments List[Experiment] `json:"experiments"` // what was tried before, by --notes
+
 	// Unexplained is the part of the target quantile's change that no hypothesis explains; null where none was
 	// ranked.
 	Unexplained *Unexplained `json:"unexplained"`

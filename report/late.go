@@ -81,7 +81,8 @@ type AttemptTotals struct {
 // FanOut is a set of parallel branches of which the slowest decides.
 type FanOut struct {
 	Node        NodeID            `json:"node"`        // the parent
-	Branches    int               `json:"branches"`    // parallel branches
+	Branches    int               `json:"branches"`    // parallel branches that the parent waits for
+	Begun       int               `json:"begun"`       // with those that it cancels when enough have answered
 	PSlow       List[Num]         `json:"p_slow"`      // of each branch, 0..1
 	Independent Num               `json:"independent"` // P(any slow) if the branches were independent
 	Observed    Num               `json:"observed"`    // as seen

@@ -24,12 +24,14 @@ type TimeoutEdge struct {
 	Calls     Float  `json:"calls"`     // attempts whose end, or least length, is known
 	TimedOut  Float  `json:"timed_out"` // that their caller left
 
+	Failed Float `json:"failed"` // calls besides that failed for another reason: they say nothing of how long the work takes
+
 	// Stopped is the calls whose callee stopped when its caller left, or of which nothing is known after it: when they
 	// would have finished is estimated by Kaplan and Meier's method.
 	Stopped Float `json:"stopped"`
 
 	PresentMs Num `json:"present_ms"` // the timeout that the timed-out calls stand at; null where they stand at none
-	KnownMs   Num `json:"known_ms"`   // the longest finish that was seen to its end: nothing is known beyond it
+	KnownMs   Num `json:"known_ms"`   // the longest finish that was seen to its end: nothing is known beyond it; null where none was
 
 	Rows     List[TimeoutRow] `json:"rows"`     // by timeout, ascending
 	Warnings List[string]     `json:"warnings"` // doubts about it

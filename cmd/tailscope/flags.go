@@ -11,6 +11,7 @@ import (
 
 	"github.com/tailscope/tailscope/analysis"
 	"github.com/tailscope/tailscope/config"
+	"github.com/tailscope/tailscope/hypotheses"
 	"github.com/tailscope/tailscope/ingest"
 	"github.com/tailscope/tailscope/population"
 )
@@ -56,7 +57,7 @@ type analyzeFlags struct {
 	brief             bool
 	minEffect         string
 	save, saveBase    string
-	split             string
+	split, notes      string
 }
 
 func (f *analyzeFlags) add(c *cobra.Command) {
@@ -74,6 +75,7 @@ func (f *analyzeFlags) add(c *cobra.Command) {
 	c.Flags().IntVar(&f.top, "top", 20, "show the `N` most important endpoints; 0 for all")
 	c.Flags().BoolVar(&f.brief, "brief", false, "only the verdicts, where the time goes and the causes (text, markdown, html)")
 	c.Flags().StringVar(&f.minEffect, "min-effect", "", "smallest `CHANGE` that counts, as 5%, 1ms or both with a comma")
+	c.Flags().StringVar(&f.notes, "notes", "", "earlier experiments in `FILE`: a failed one lowers the mechanism that it falsifies")
 	c.Flags().StringVar(&f.split, "split", "", "compare two parts of one data set: its halves in `time`, two versions (version), or two values of an ATTRIBUTE (ATTRIBUTE=VALUE: that value against the rest)")
 	c.Flags().StringVar(&f.save, "save", "", "save the current set as a snapshot `FILE`")
 	c.Flags().StringVar(&f.saveBase, "save-baseline", "", "save the baseline as a snapshot `FILE`")
@@ -152,6 +154,11 @@ func (f *analyzeFlags) options(o *analysis.Options) error {
 		return &usageError{"--population: " + err.Error(), ""}
 	}
 	o.Population = p
+	if f.notes != "" {
+		if o.Notes, err = loadNotes(f.notes); err != nil {
+			return err
+		}
+	}
 	o.Objective, o.Quantile, o.Alpha, o.Seed, o.Top = f.objective, f.quantile, f.alpha, f.seed, f.top
 	if f.minEffect != "" {
 		if err := effect(f.minEffect, o); err != nil {
@@ -237,4 +244,20 @@ func checkPaths(paths []string) error {
 		return &usageError{"standard input (-) is named twice and can be read once", "save one of the two to a file"}
 	}
 	return nil
+}
+
+// loadNotes reads a file of experiments, whose mechanisms must be kinds of causes.
+func loadNotes(path string) (*config.Notes, error) {
+	n, err := config.LoadNotes(path)
+	if err != nil {
+		return nil, &usageError{err.Error(), ""}
+	}
+	for i := range n.Notes {
+		if kind := n.Notes[i].Tests.Kind; kind != "" {
+			if _, ok := hypotheses.Explain(kind); !ok {
+				return nil, &usageError{fmt.Sprintf("%s: note %d: %q is no kind of cause", path, i+1, kind), "tailscope explain lists them"}
+			}
+		}
+	}
+	return n, nil
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/tailscope/tailscope/ingest"
 )
 
 // A progress is one line on a terminal's standard error, at most twice a
@@ -26,20 +28,42 @@ func newProgress(w io.Writer) *progress {
 	return &progress{w: w, start: time.Now()}
 }
 
-// read tells of done of total bytes; total is zero if it is not known.
-func (p *progress) read(done, total int64) {
+// read tells of what has been read.
+func (p *progress) read(r ingest.Progress) {
 	now := time.Now()
 	if p.w == nil || now.Sub(p.last) < 500*time.Millisecond || now.Sub(p.start) < 300*time.Millisecond {
 		return
 	}
 	p.last, p.shown = now, true
-	rate := float64(done) / now.Sub(p.start).Seconds()
-	line := fmt.Sprintf("reading: %.0f MB", float64(done)/1e6)
-	if total > 0 && rate > 0 {
-		left := time.Duration(float64(total-done) / rate * float64(time.Second)).Round(time.Second)
-		line = fmt.Sprintf("reading: %.0f of %.0f MB (%d %%), %.0f MB/s, %s left", float64(done)/1e6, float64(total)/1e6, 100*done/total, rate/1e6, left)
+	fmt.Fprintf(p.w, "\r\x1b[K%s", readLine(r, now.Sub(p.start)))
+}
+
+// readLine says how far the reading is after a time: bytes, spans a second, and the
+// time left, if it can be told.
+func readLine(r ingest.Progress, after time.Duration) string {
+	line := fmt.Sprintf("reading: %.0f MB", float64(r.Bytes)/1e6)
+	if r.Total > 0 {
+		line = fmt.Sprintf("reading: %.0f of %.0f MB (%d %%)", float64(r.Bytes)/1e6, float64(r.Total)/1e6, 100*r.Bytes/r.Total)
 	}
-	fmt.Fprintf(p.w, "\r\x1b[K%s", line)
+	if r.Spans > 0 && after > 0 {
+		line += fmt.Sprintf(", %s spans/s", thousands(float64(r.Spans)/after.Seconds()))
+	}
+	if r.Total > 0 && r.Bytes > 0 {
+		left := time.Duration(float64(after) * float64(r.Total-r.Bytes) / float64(r.Bytes)).Round(time.Second)
+		line += fmt.Sprintf(", %s left", left)
+	}
+	return line
+}
+
+// thousands is a rate in three digits or fewer.
+func thousands(x float64) string {
+	switch {
+	case x >= 999_500:
+		return fmt.Sprintf("%.1f M", x/1e6)
+	case x >= 999.5:
+		return fmt.Sprintf("%.0f k", x/1e3)
+	}
+	return fmt.Sprintf("%.0f", x)
 }
 
 // done removes the line.

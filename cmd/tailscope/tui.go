@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tailscope/tailscope/analysis"
+	"github.com/tailscope/tailscope/ingest"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/tui"
@@ -93,7 +94,7 @@ func dataSource(flags *pflag.FlagSet, args []string, o analysis.Options) *tui.So
 	return &tui.Source{
 		Report: func(ctx context.Context, progress func(done, total int64)) (*report.Report, error) {
 			o := o
-			o.Progress = progress
+			o.Progress = func(p ingest.Progress) { progress(p.Bytes, p.Total) }
 			return analysis.Run(ctx, &o)
 		},
 		Trace: traceOf(paths, o),

@@ -143,8 +143,12 @@ func TestDrillOtherwise(t *testing.T) {
 			s.Identity = []Identity{{Peer: "pricing", Operation: "POST /v1/quotes", Calls: 5000, Eligible: 0.02, Group: 2}}
 		}, "coalesce", "pricing", Unsupported, "next to nothing"},
 		{"much overlap", func(s *Situation) {
+			s.Rules.Contracts = append(s.Rules.Contracts, config.Contract{Hop: "pricing", Rule: "idempotent"})
 			s.Identity = []Identity{{Peer: "pricing", Operation: "POST /v1/quotes", Calls: 5000, Eligible: 0.26, Group: 2.6}}
 		}, "coalesce", "pricing", Supported, "16 % of them would be saved"},
+		{"much overlap of what may be a write", func(s *Situation) {
+			s.Identity = []Identity{{Peer: "pricing", Operation: "POST /v1/quotes", Calls: 5000, Eligible: 0.26, Group: 2.6}}
+		}, "coalesce", "pricing", NotEnoughEvidence, "changes something"},
 		{"prices may not be kept", func(s *Situation) {
 			s.Rules.Contracts = append(s.Rules.Contracts, config.Contract{Hop: "pricing", Rule: "no-cache", Reason: "prices are per customer"})
 		}, "cache", "pricing", ViolatesContract, "per customer"},
@@ -273,4 +277,19 @@ func TestEachIsWeighedOnce(t *testing.T) {
 		}
 		seen = append(seen, k)
 	}
+}
+
+// TestTriedBefore says that what failed once is not supported again, and that a
+// contract goes before a note.
+func TestTriedBefore(t *testing.T) {
+	s := drill()
+	s.Queues[0].Limit = [2]int{6, 2}
+	s.Notes = []config.Note{
+		{At: "2026-02-17", Change: "a pool of 800", Observed: "the queue moved into pricing", Outcome: "failed", Action: "grow the pool", Target: "ingress → pricing*"},
+		{Change: "no prices", Outcome: "failed", Action: "degrade the branch"},
+		{Change: "a pool of 800", Outcome: "failed", Action: "grow the pool", Target: "ingress → stock"},
+	}
+	list := Weigh(s)
+	expect(t, of(t, list, "grow the pool", "pricing"), Unsupported, "tried 2026-02-17: a pool of 800: the queue moved into pricing; calls wait")
+	expect(t, of(t, list, "degrade the branch", "pricing"), ViolatesContract, "no prices")
 }

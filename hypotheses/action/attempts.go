@@ -1,6 +1,10 @@
 package action
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tailscope/tailscope/latework"
+)
 
 // enough is how many second attempts say whether attempts are slow together.
 const enough = 20
@@ -33,6 +37,8 @@ func hedge(w *weighing, c costs) {
 		w.add(c, target, f, Unsupported, "calls wait for a place: second attempts would spend what is short")
 	case room == none:
 		w.add(c, target, f, Unsupported, "%s: second attempts would spend what is short", why)
+	case latework.SideEffecting(f.Operation) && !w.idempotent(service, f.Operation):
+		w.add(c, target, f, NotEnoughEvidence, "by its name %s changes something, and whether it may be done twice is not known: declare the hop idempotent or no-retry in tailscope.yaml", f.Operation)
 	case f.Kind == "instance" && x.Instances > 1:
 		w.add(c, target, f, Supported, "one instance of %d is slow and another attempt escapes it; taking it out costs less", x.Instances)
 	default:

@@ -27,6 +27,7 @@ type Situation struct {
 	Late     Late
 	Services map[string]*Service
 	Identity []Identity
+	Notes    []config.Note // what was tried before
 }
 
 // Before is the wait before the entry's span at its p99.

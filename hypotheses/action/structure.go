@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tailscope/tailscope/config"
+	"github.com/tailscope/tailscope/latework"
 )
 
 // degrade weighs an answer without the branch that is slow.
@@ -119,8 +120,15 @@ func coalesce(w *weighing, c costs) {
 			w.add(c, target, f, Unsupported, "%s of its calls ask for what another asks for at the same time: sharing would save next to nothing", percent(id.Eligible))
 			return
 		}
+		if latework.SideEffecting(f.Operation) && !w.idempotent(service, f.Operation) {
+			w.add(c, target, f, NotEnoughEvidence, "%s of its calls ask for what another asks for at the same time, but by its name %s changes something: declare the hop idempotent if it does not", percent(id.Eligible), f.Operation)
+			return
+		}
 		w.add(c, target, f, Supported, "%s of its calls ask for what another asks for at the same time, in groups of %.2g: %s of them would be saved. The key must hold tenant, subject, policy version and schema", percent(id.Eligible), id.Group, percent(id.Eligible*(1-1/id.Group)))
 		return
+	}
+	if latework.SideEffecting(f.Operation) && !w.idempotent(service, f.Operation) {
+		return // nobody shares a write
 	}
 	w.add(c, target, f, NotEnoughEvidence, "no attribute of its calls tells what they ask for: record the key, or a hash of it, on the client span")
 }
@@ -130,6 +138,11 @@ func cache(w *weighing, c costs) {
 	f := w.lead()
 	if f == nil || f.callee() == w.Service || f.callee() == "" {
 		return
+	}
+	if latework.SideEffecting(f.Operation) {
+		if _, ok := w.contract("no-cache", f.callee(), f.Operation); !ok {
+			return // a write has no answer to keep
+		}
 	}
 	if reason, ok := w.contract("no-cache", f.callee(), f.Operation); ok {
 		w.add(c, f.edge(), f, ViolatesContract, "%s", reason)

@@ -80,6 +80,21 @@ func (w *weighing) add(c costs, target string, f *ranked, v Verdict, reason stri
 			return
 		}
 	}
+	for i := range w.Notes {
+		n := &w.Notes[i]
+		if n.Action != a.Action || n.Target != "" && !config.Match(n.Target, target) {
+			continue
+		}
+		switch n.Outcome {
+		case "failed":
+			if a.Verdict != ViolatesContract {
+				a.Verdict = Unsupported
+			}
+			a.Reason = hypotheses.Tried(n) + "; " + a.Reason
+		case "confirmed":
+			a.Reason += "; " + hypotheses.Tried(n)
+		}
+	}
 	w.out = append(w.out, a)
 }
 
@@ -156,6 +171,12 @@ func (w *weighing) contract(rule, service, operation string) (reason string, ok 
 		}
 	}
 	return "", false
+}
+
+// idempotent reports whether a hop is declared to bear being called twice.
+func (w *weighing) idempotent(service, operation string) bool {
+	_, ok := w.Rules.Contract("idempotent", service, operation)
+	return ok
 }
 
 func (w *weighing) classes() []string {

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/tailscope/tailscope/report"
 )
@@ -66,6 +67,16 @@ func (b *builder) causes(r *report.Report, e *report.Endpoint) {
 	}
 	if n := len(e.Hypotheses) - shown; n > 0 {
 		b.para(dim(fmt.Sprintf("… %d more causes not shown.", n)))
+	}
+	for _, x := range e.Experiments {
+		t := x.Change
+		if x.At != "" {
+			t = x.At + ": " + t
+		}
+		if x.Observed != "" {
+			t += "; " + x.Observed
+		}
+		b.para(strong("Tried before"), plainf(" (%s). %s Here it %s.", b.name(x.Outcome), sentence(b.prose(t)), b.prose(x.Effect)))
 	}
 	if x, ok := e.ReplayInexact.Get(); ok {
 		how := "returns every request to the nanosecond"
@@ -135,6 +146,14 @@ func (b *builder) check(c *report.Check) {
 	}
 	if c.Query != "" {
 		b.add(Code{S: b.prose(c.Query), Indent: 1})
+	}
+	for _, q := range c.Queries {
+		if c.Status == report.ToRun && q.Text != c.Query {
+			b.add(Para{Text: Text{dim(b.name(q.Language))}, Indent: 1, Tight: true})
+			for l := range strings.SplitSeq(q.Text, "\n") {
+				b.add(Code{S: b.prose(l), Indent: 1})
+			}
+		}
 	}
 }
 

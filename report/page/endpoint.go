@@ -18,7 +18,7 @@ func (b *builder) endpointRow(r *report.Report, e *report.Endpoint) {
 	b.parts(r, e)
 	b.allocation(r, e)
 	b.causes(r, e)
-	b.actions(e, false)
+	b.actions(e, e.Verdict != report.Regression)
 	b.queues(r, e)
 	b.late(e)
 	b.attempts(e)

@@ -121,7 +121,7 @@ func (b *builder) fanOut(e *report.Endpoint) {
 	b.heading(3, plain("Fan-out"))
 	for i := range e.FanOut[:min(len(e.FanOut), tableRows)] {
 		f := &e.FanOut[i]
-		t := Text{strong(b.node(e, f.Node)), plainf(b.sign(": %s; any of them slow in %s of the requests"), branches(f.Branches), share(f.Observed))}
+		t := Text{strong(b.node(e, f.Node)), plainf(b.sign(": %s; any of them slow in %s of the requests"), branches(f.Branches, f.Begun), share(f.Observed))}
 		if f.Independent.Known() {
 			t = append(t, plainf(" (%s if they were independent; as %s independent ones)", share(f.Independent), quantity(f.NEff, "")))
 		}
@@ -148,9 +148,13 @@ func (b *builder) fanOut(e *report.Endpoint) {
 	}
 }
 
-func branches(n int) string {
-	if n == 1 {
-		return "1 branch"
+func branches(n, begun int) string {
+	of := ""
+	if begun > n {
+		of = " of " + count(begun) + " that it begins"
 	}
-	return count(n) + " parallel branches"
+	if n == 1 {
+		return "1 branch" + of
+	}
+	return count(n) + " parallel branches" + of
 }

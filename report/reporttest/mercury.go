@@ -114,7 +114,7 @@ func home() report.Endpoint {
 	e.Attempts = report.List[report.Attempts]{{Service: "gateway", Peer: "recommendation", Operation: "recommendation.R/List",
 		AttemptTotals: report.AttemptTotals{Logical: 8096, Attempts: 8301, Retries: 205, Duplicates: 12, Failed: 221, FailedMs: 18233, BackoffMs: 2050, Amplification: report.Some(8301.0 / 8096), OverLayers: report.Some(8301.0 / 8096)},
 		Baseline:      &report.AttemptTotals{Logical: 8125, Attempts: 8166, Retries: 41, Failed: 44, FailedMs: 3102, BackoffMs: 410, Amplification: report.Some(8166.0 / 8125), OverLayers: report.Some(8166.0 / 8125)}}}
-	e.FanOut = report.List[report.FanOut]{{Node: 0, Branches: 5, PSlow: report.List[report.Num]{report.Some(0.012), report.Some(0.041), report.Some(0.025), report.Some(0.015), report.Some(0.004)},
+	e.FanOut = report.List[report.FanOut]{{Node: 0, Branches: 5, Begun: 5, PSlow: report.List[report.Num]{report.Some(0.012), report.Some(0.041), report.Some(0.025), report.Some(0.015), report.Some(0.004)},
 		Independent: report.Some(0.0937), Observed: report.Some(0.0711), NEff: report.Some(3.8),
 		Owners: report.List[report.BranchOwner]{{Node: 4, Share: report.Some(0.52)}, {Node: 5, Share: report.Some(0.31)}, {Node: 3, Share: report.Some(0.12)}, {Node: 6, Share: report.Some(0.05)}}}}
 	e.Hedging = report.List[report.HedgedCall]{{Service: "ingress", Peer: "inventory", Operation: "inventory.v3.Stock/List", Calls: 8125, Hedged: 374, Wins: 298, DelayMs: report.Some(48), Rate: 0.046, NominalRate: 0.05,
