@@ -68,7 +68,7 @@ func (a *Asking) ownPart(q *summary.Request, s *graph.Step, work []graph.SlotID)
 func (a *Asking) workOf(slot graph.SlotID) graph.SlotID {
 	for {
 		s := a.slot(slot)
-		if s.Kind != trace.KindInternal || s.Caller.Service != 0 || s.Parent == graph.NoSlot || a.slot(s.Parent).Callee.Service != s.Callee.Service {
+		if s.Kind != trace.KindInternal && s.Kind != trace.KindUnspecified || s.Caller.Service != 0 || s.Parent == graph.NoSlot || a.slot(s.Parent).Callee.Service != s.Callee.Service {
 			return slot
 		}
 		slot = s.Parent
