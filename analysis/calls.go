@@ -213,7 +213,7 @@ func (a *analyzer) notices(e *report.Endpoint, n *callCounts) {
 		case latework.ControlPlane:
 			row.Kind, row.Statement = report.ControlPlane, "by its name a control plane, waited for by the request: its outage is this endpoint's"
 		case latework.Redirects:
-			row.Kind, row.Statement = report.Redirects, "told to ask elsewhere: the caller's map of who holds what is stale"
+			row.Kind, row.Statement = report.Redirects, "told to ask elsewhere: the caller's map of who holds what is stale, or the address has moved"
 		}
 		e.Notices = append(e.Notices, row)
 	}

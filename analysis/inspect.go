@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/metric"
@@ -47,6 +48,7 @@ type seen struct {
 	services   map[string]*serviceSeen
 	deadlines  map[string]int64
 	policies   map[string]int64
+	lock       sync.Mutex // of samplings
 	samplings  map[population.Sampling]int64
 	fromStores bool // some spans were read, not only snapshots
 }
@@ -114,11 +116,14 @@ func (s *seen) spans(store *trace.Store) {
 	}
 }
 
-// requests counts how the requests that judge judges were sampled.
+// requests counts how the requests that judge judges were sampled. Several such
+// judges may be asked at once.
 func (s *seen) requests(judge graph.Judge) graph.Judge {
 	return func(store *trace.Store, r trace.SpanRef, calls bool) graph.Judgement {
 		_, sampling := population.WeightOf(store, r)
+		s.lock.Lock()
 		s.samplings[sampling]++
+		s.lock.Unlock()
 		return judge(store, r, calls)
 	}
 }

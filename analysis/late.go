@@ -164,7 +164,7 @@ func (a *analyzer) fanOut(e *report.Endpoint, v *view, nodes map[graph.SlotID]re
 	gathers := func(s *hypotheses.Side) map[graph.SlotID][]latework.Gather {
 		to := map[graph.SlotID][]latework.Gather{}
 		for _, q := range s.Counted {
-			latework.Gathers(q.Record, s.Set.Calibration.Verdicts, weight(q.Weight), func(slot graph.SlotID) graph.SlotID { return v.Relative(q, slot) }, to)
+			latework.Gathers(a.reading.Dict, q.Record, s.Set.Calibration.Verdicts, weight(q.Weight), func(slot graph.SlotID) graph.SlotID { return v.Relative(q, slot) }, to)
 		}
 		return to
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/ingest"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/summary"
@@ -89,15 +90,15 @@ func (l *Loaded) run(ctx context.Context, o *Options, side int, paths []string) 
 		return l.split(src)
 	}
 	s := summary.New()
-	judge := o.judge()
+	judge := o.judge
 	if l.seen != nil {
-		judge = l.seen.requests(judge)
+		judge = func() graph.Judge { return l.seen.requests(o.judge()) }
 	}
 	err = src.each(func(store *trace.Store) error {
 		if l.seen != nil {
 			l.seen.spans(store)
 		}
-		s.AddSpans(store, judge)
+		s.AddParallel(store, judge, nil)
 		src.o.Bound(s)
 		return nil
 	})

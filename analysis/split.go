@@ -193,11 +193,10 @@ func (l *Loaded) split(src *source) ([]*summary.Summary, error) {
 		}
 	}
 	sides := [2]*summary.Summary{summary.New(), summary.New()}
-	judge := o.judge()
 	err = src.each(func(store *trace.Store) error {
 		c.store = store
 		for i, s := range sides {
-			s.AddTraces(store, judge, func(refs []trace.SpanRef) bool { return side(refs) == i })
+			s.AddParallel(store, o.judge, func(refs []trace.SpanRef) bool { return side(refs) == i })
 		}
 		src.o.Bound(sides[:]...)
 		return nil

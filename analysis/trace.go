@@ -42,10 +42,9 @@ func Trace(ctx context.Context, o *Options, id string) (*report.Trace, error) {
 	}
 	defer src.close()
 	s := summary.New()
-	judge := o.judge()
 	f := &finder{id: id}
 	err = src.each(func(part *trace.Store) error {
-		s.AddSpans(part, judge)
+		s.AddParallel(part, o.judge, nil)
 		src.o.Bound(s)
 		f.look(part)
 		return nil

@@ -182,6 +182,7 @@ type ClockWindow struct {
 	ahead map[trace.StringID]int64 // what a host's clock is ahead of its group's first
 	group map[trace.StringID]int
 	width map[trace.StringID]int64 // how far ahead may be from what it is, by the calls that lead to the group's first
+	known map[trace.StringID]knownHost
 }
 
 // solveClocks finds, in each window, one offset for each host that fits the
@@ -241,7 +242,17 @@ func solveWindow(window int64, bounds map[HostPair]*Bounds) *ClockWindow {
 		}
 		c.settle(members, near)
 	}
+	c.known = make(map[trace.StringID]knownHost, len(c.group))
+	for h, g := range c.group {
+		c.known[h] = knownHost{g, c.ahead[h]}
+	}
 	return c
+}
+
+// A knownHost is what Shift asks of a host.
+type knownHost struct {
+	group int
+	ahead int64
 }
 
 // maxClosure is how many hosts' bounds are combined over all ways between them,
@@ -346,10 +357,14 @@ func (c *ClockWindow) Shift(entry, h trace.StringID) (int64, bool) {
 	if entry == h {
 		return 0, true
 	}
-	if c == nil || c.group[entry] == 0 || c.group[entry] != c.group[h] {
+	if c == nil {
 		return 0, false
 	}
-	return c.ahead[entry] - c.ahead[h], true
+	a, b := c.known[entry], c.known[h]
+	if a.group == 0 || a.group != b.group {
+		return 0, false
+	}
+	return a.ahead - b.ahead, true
 }
 
 // Slack is how far the offset between two hosts may be from the one used. It is

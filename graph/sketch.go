@@ -3,6 +3,7 @@ package graph
 import (
 	"encoding/binary"
 	"errors"
+	"iter"
 	"math"
 	"slices"
 )
@@ -11,7 +12,66 @@ import (
 // exactly and in any order. The zero Sketch is empty.
 type Sketch struct {
 	n    int64
-	bins map[int16]int64
+	bins bins
+}
+
+// bins counts bins: a hash table with open addressing, because sketches are added
+// to for every pair of calls of every request. A count of zero is a free place.
+type bins struct {
+	at   []int16
+	n    []int64
+	used int
+}
+
+func (t *bins) place(b int16) int {
+	mask := len(t.at) - 1
+	i := int(uint32(b)*0x9e3779b1>>16) & mask
+	for t.n[i] != 0 && t.at[i] != b {
+		i = (i + 1) & mask
+	}
+	return i
+}
+
+// add adds n, which is not negative, to the count of a bin.
+func (t *bins) add(b int16, n int64) {
+	if n == 0 {
+		return
+	}
+	if t.used*4 >= len(t.at)*3 {
+		old := *t
+		size := max(8, 2*len(old.at))
+		*t = bins{make([]int16, size), make([]int64, size), old.used}
+		for i, c := range old.n {
+			if c != 0 {
+				k := t.place(old.at[i])
+				t.at[k], t.n[k] = old.at[i], c
+			}
+		}
+	}
+	i := t.place(b)
+	if t.n[i] == 0 {
+		t.at[i] = b
+		t.used++
+	}
+	t.n[i] += n
+}
+
+func (t *bins) count(b int16) int64 {
+	if t.used == 0 {
+		return 0
+	}
+	return t.n[t.place(b)]
+}
+
+// all is the bins and their counts, in no order.
+func (t *bins) all() iter.Seq2[int16, int64] {
+	return func(yield func(int16, int64) bool) {
+		for i, c := range t.n {
+			if c != 0 && !yield(t.at[i], c) {
+				return
+			}
+		}
+	}
 }
 
 // width is ln(1.01): neighbouring bins differ by 1 %.
@@ -44,10 +104,7 @@ func value(b int16) float64 {
 
 // Add counts one length.
 func (s *Sketch) Add(ns int64) {
-	if s.bins == nil {
-		s.bins = map[int16]int64{}
-	}
-	s.bins[bin(ns)]++
+	s.bins.add(bin(ns), 1)
 	s.n++
 }
 
@@ -56,11 +113,8 @@ func (s *Sketch) N() int64 { return s.n }
 
 // Merge adds o's counts.
 func (s *Sketch) Merge(o *Sketch) {
-	if s.bins == nil && len(o.bins) > 0 {
-		s.bins = make(map[int16]int64, len(o.bins))
-	}
-	for b, c := range o.bins {
-		s.bins[b] += c
+	for b, c := range o.bins.all() {
+		s.bins.add(b, c)
 	}
 	s.n += o.n
 }
@@ -69,7 +123,7 @@ func (s *Sketch) Merge(o *Sketch) {
 func (s *Sketch) Above(ns int64) int64 {
 	var n int64
 	at := bin(ns)
-	for b, c := range s.bins {
+	for b, c := range s.bins.all() {
 		if b > at {
 			n += c
 		}
@@ -81,7 +135,7 @@ func (s *Sketch) Above(ns int64) int64 {
 func (s *Sketch) Below(ns int64) int64 {
 	var n int64
 	at := bin(ns)
-	for b, c := range s.bins {
+	for b, c := range s.bins.all() {
 		if b < at {
 			n += c
 		}
@@ -95,7 +149,7 @@ func (s *Sketch) Quantile(q float64) float64 {
 	want := max(1, int64(math.Ceil(q*float64(s.n))))
 	var sum int64
 	for _, b := range s.sorted() {
-		if sum += s.bins[b]; sum >= want {
+		if sum += s.bins.count(b); sum >= want {
 			return value(b)
 		}
 	}
@@ -103,8 +157,8 @@ func (s *Sketch) Quantile(q float64) float64 {
 }
 
 func (s *Sketch) sorted() []int16 {
-	keys := make([]int16, 0, len(s.bins))
-	for b := range s.bins {
+	keys := make([]int16, 0, s.bins.used)
+	for b := range s.bins.all() {
 		keys = append(keys, b)
 	}
 	slices.Sort(keys)
@@ -113,10 +167,10 @@ func (s *Sketch) sorted() []int16 {
 
 // AppendBinary appends the sketch in its one canonical form.
 func (s *Sketch) AppendBinary(to []byte) []byte {
-	to = binary.AppendUvarint(to, uint64(len(s.bins)))
+	to = binary.AppendUvarint(to, uint64(s.bins.used))
 	for _, b := range s.sorted() {
 		to = binary.AppendVarint(to, int64(b))
-		to = binary.AppendUvarint(to, uint64(s.bins[b]))
+		to = binary.AppendUvarint(to, uint64(s.bins.count(b)))
 	}
 	return to
 }
@@ -134,11 +188,8 @@ func DecodeSketch(from []byte) (Sketch, []byte, error) {
 		if d.Err != nil || b <= last || b > math.MaxInt16 || c == 0 || c > math.MaxInt64/4 {
 			return Sketch{}, nil, errCorrupt
 		}
-		if s.bins == nil {
-			s.bins = make(map[int16]int64, n)
-		}
 		last = b
-		s.bins[int16(b)] = int64(c)
+		s.bins.add(int16(b), int64(c))
 		s.n += int64(c)
 	}
 	return s, d.Bytes, d.Err

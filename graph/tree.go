@@ -11,42 +11,83 @@ import (
 // Group sorts the spans of a store into traces. It calls f for each trace, in
 // the order of trace ids; f must not keep refs.
 func Group(s *trace.Store, f func(id trace.TraceID, refs []trace.SpanRef)) {
+	g := GroupTraces(s)
+	for i := range g.Len() {
+		f(g.Trace(i))
+	}
+}
+
+// Traces is the spans of a store by trace.
+type Traces struct {
+	ids  []trace.TraceID
+	ends []int32 // in refs
+	refs []trace.SpanRef
+}
+
+// GroupTraces sorts the spans of a store into traces, in the order of their ids.
+func GroupTraces(s *trace.Store) *Traces {
 	n := s.Len()
 	place := make(map[trace.TraceID]int32, n/8+1)
 	var ids []trace.TraceID
 	var counts []int32
 	at := make([]int32, n)
+	last := int32(-1)
 	for r := range trace.SpanRef(n) {
 		id := s.TraceID(r)
-		p, ok := place[id]
-		if !ok {
-			p = int32(len(ids))
-			place[id] = p
-			ids = append(ids, id)
-			counts = append(counts, 0)
+		if last < 0 || ids[last] != id { // neighbours tend to be of one trace
+			p, ok := place[id]
+			if !ok {
+				p = int32(len(ids))
+				place[id] = p
+				ids = append(ids, id)
+				counts = append(counts, 0)
+			}
+			last = p
 		}
-		at[r] = p
-		counts[p]++
+		at[r] = last
+		counts[last]++
 	}
 	order := make([]int32, len(ids))
 	for i := range order {
 		order[i] = int32(i)
 	}
 	slices.SortFunc(order, func(a, b int32) int { return ids[a].Compare(ids[b]) })
+	t := &Traces{ids: make([]trace.TraceID, len(ids)), ends: make([]int32, len(ids)), refs: make([]trace.SpanRef, n)}
 	offset := make([]int32, len(ids))
 	var sum int32
-	for _, p := range order {
+	for i, p := range order {
 		offset[p] = sum
 		sum += counts[p]
+		t.ids[i], t.ends[i] = ids[p], sum
 	}
-	refs := make([]trace.SpanRef, n)
 	for r, p := range at {
-		refs[offset[p]] = trace.SpanRef(r)
+		t.refs[offset[p]] = trace.SpanRef(r)
 		offset[p]++
 	}
-	for _, p := range order {
-		f(ids[p], refs[offset[p]-counts[p]:offset[p]])
+	return t
+}
+
+// Len is the number of traces.
+func (t *Traces) Len() int { return len(t.ids) }
+
+// Trace is the i-th trace and its spans, in the order of the store.
+func (t *Traces) Trace(i int) (trace.TraceID, []trace.SpanRef) {
+	from := int32(0)
+	if i > 0 {
+		from = t.ends[i-1]
 	}
+	return t.ids[i], t.refs[from:t.ends[i]:t.ends[i]]
+}
+
+// Cut is n ranges of traces with about as many spans each: range i begins with
+// trace Cut[i] and ends before Cut[i+1].
+func (t *Traces) Cut(n int) []int {
+	cuts := make([]int, 0, n+1)
+	for i := range n {
+		at, _ := slices.BinarySearch(t.ends, int32(int64(len(t.refs))*int64(i)/int64(n))+1)
+		cuts = append(cuts, at)
+	}
+	return append(cuts, len(t.ids))
 }
 
 // A Node is the index of a span in a Tree.

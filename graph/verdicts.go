@@ -99,7 +99,7 @@ type Verdicts struct {
 	Dict   *Dict
 	Clocks *Clocks
 	orders map[[2]SlotID]*Order
-	waited map[SlotID]*WaitedFor
+	waited []*WaitedFor // by slot; nil: nothing is known
 }
 
 // SolveClocks finds the clocks' offsets from the bounds of a merged fold.
@@ -108,7 +108,7 @@ func SolveClocks(f *Fold) *Clocks { return solveClocks(f.Clocks) }
 // NewVerdicts reads a merged fold. Clocks come from all sets together, since a
 // clock does not know which set it is in.
 func NewVerdicts(d *Dict, f *Fold, clocks *Clocks) *Verdicts {
-	v := &Verdicts{Dict: d, Clocks: clocks, orders: map[[2]SlotID]*Order{}, waited: map[SlotID]*WaitedFor{}}
+	v := &Verdicts{Dict: d, Clocks: clocks, orders: map[[2]SlotID]*Order{}, waited: make([]*WaitedFor, d.Slots())}
 	for _, p := range sortedKeys(f.Orders, comparePairs) {
 		s := f.Orders[p]
 		o := v.orders[[2]SlotID{p.A, p.B}]
@@ -123,7 +123,7 @@ func NewVerdicts(d *Dict, f *Fold, clocks *Clocks) *Verdicts {
 		refuted := s.Below(offset - slack)
 		o.Refuted += refuted
 		o.Held += s.N() - refuted
-		for b, c := range s.bins {
+		for b, c := range s.bins.all() {
 			if gap := int64(value(b)) - offset; offset != 0 {
 				o.Gaps.addN(max(gap, 0), c)
 			} else {
@@ -207,7 +207,7 @@ func (v *Verdicts) Parallel(slots []SlotID) *Verdicts {
 
 // WaitedFor is what is known of a slot's being waited for.
 func (v *Verdicts) WaitedFor(slot SlotID) WaitedFor {
-	if v == nil || v.waited[slot] == nil {
+	if v == nil || int(slot) >= len(v.waited) || v.waited[slot] == nil {
 		return WaitedFor{}
 	}
 	return *v.waited[slot]
@@ -223,10 +223,7 @@ func (v *Verdicts) clocks() *Clocks {
 func (s *Sketch) addN(ns, n int64) { s.addBin(bin(ns), n) }
 
 func (s *Sketch) addBin(b int16, n int64) {
-	if s.bins == nil {
-		s.bins = map[int16]int64{}
-	}
-	s.bins[b] += n
+	s.bins.add(b, n)
 	s.n += n
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/stats"
+	"github.com/tailscope/tailscope/trace"
 )
 
 // A Branch is one parallel call of a gather: its slot, and when it ended, in ns
@@ -33,55 +34,71 @@ func (g *Gather) NS() int64 {
 }
 
 // Gathers finds the largest set of overlapping calls that each call of a record
-// waits for, by the slot of the caller. Attempts beyond the first and what
-// nobody waits for are no branches.
-func Gathers(r *graph.Record, v *graph.Verdicts, weight float64, slot func(graph.SlotID) graph.SlotID, to map[graph.SlotID][]Gather) {
-	var kids []int32
+// waits for, by the slot of the caller. A call that was tried again is one branch,
+// from its first attempt until it was answered. What nobody waits for is none.
+func Gathers(d *graph.Dict, r *graph.Record, v *graph.Verdicts, weight float64, slot func(graph.SlotID) graph.SlotID, to map[graph.SlotID][]Gather) {
+	type branch struct {
+		trace.Interval
+		call int32
+	}
+	var kids []branch
+	var next map[int32][]int32
+	var chain []int32
 	for p := range r.Calls {
 		if r.Calls[p].Len <= 2 {
 			continue
 		}
+		if chain == nil {
+			chain = Chains(d, r, nil)
+			next = Next(chain)
+		}
 		kids = kids[:0]
-		lost, hedges := 0, 0 // a hedge has a loser, too
+		lost := 0
 		for i := int32(p) + 1; i < int32(p)+r.Calls[p].Len; i += r.Calls[i].Len {
 			c := &r.Calls[i]
-			if c.Flags&(graph.Async|graph.Loser|graph.Retry|graph.Hedge|graph.WaitSpan) == 0 && v.WaitedFor(c.Slot).Verdict != graph.Asynchronous {
-				kids = append(kids, i)
+			if chain[i] >= 0 || c.Flags&(graph.Async|graph.WaitSpan) != 0 || v.WaitedFor(c.Slot).Verdict == graph.Asynchronous {
+				continue
 			}
-			if c.Flags&graph.Loser != 0 {
+			b := branch{c.Outer().Interval, i}
+			if len(next[i]) > 0 {
+				list := Logical(next, i)
+				attempts := make([]*graph.Call, len(list))
+				for k, at := range list {
+					attempts[k] = &r.Calls[at]
+				}
+				b.End = attempts[Answered(attempts)].Outer().End
+			} else if c.Flags&graph.Loser != 0 {
 				lost++
+				continue
 			}
-			if c.Flags&graph.Hedge != 0 {
-				hedges++
-			}
+			kids = append(kids, b)
 		}
 		if len(kids) < 2 {
 			continue
 		}
-		slices.SortFunc(kids, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(r.Calls[a].Outer().Start, r.Calls[b].Outer().Start), cmp.Compare(a, b))
+		slices.SortFunc(kids, func(a, b branch) int {
+			return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.call, b.call))
 		})
 		from, best, bestTo := 0, 0, 0
-		end := r.Calls[kids[0]].Outer().End
+		end := kids[0].End
 		for i := 1; i <= len(kids); i++ {
-			if i < len(kids) && r.Calls[kids[i]].Outer().Start < end {
-				end = max(end, r.Calls[kids[i]].Outer().End)
+			if i < len(kids) && kids[i].Start < end {
+				end = max(end, kids[i].End)
 				continue
 			}
 			if i-from > bestTo-best {
 				best, bestTo = from, i
 			}
 			if i < len(kids) {
-				from, end = i, r.Calls[kids[i]].Outer().End
+				from, end = i, kids[i].End
 			}
 		}
 		if bestTo-best < 2 {
 			continue
 		}
-		g := Gather{Weight: weight, Begun: bestTo - best + max(0, lost-hedges)}
-		first := r.Calls[kids[best]].Outer().Start
-		for _, i := range kids[best:bestTo] {
-			g.Branches = append(g.Branches, Branch{slot(r.Calls[i].Slot), int64(r.Calls[i].Outer().End - first)})
+		g := Gather{Weight: weight, Begun: bestTo - best + lost}
+		for _, b := range kids[best:bestTo] {
+			g.Branches = append(g.Branches, Branch{slot(r.Calls[b.call].Slot), int64(b.End - kids[best].Start)})
 		}
 		parent := slot(r.Calls[p].Slot)
 		to[parent] = append(to[parent], g)

@@ -100,8 +100,10 @@ func (n *HedgeCounter) Add(attempts []*graph.Call, answer int, shift func(i int)
 		if c.Flags&graph.Loser != 0 {
 			n.losers += w
 			n.loserWork += w * float64(c.Work.Duration())
-			n.stops = append(n.stops, max(0, int64(c.Work.End-c.Client.End)+shift(i)))
-			n.stopsW = append(n.stopsW, w)
+			if c.ClientEnd.Left() { // else it was not cancelled, and both went on
+				n.stops = append(n.stops, max(0, int64(c.Work.End-c.Client.End)+shift(i)))
+				n.stopsW = append(n.stopsW, w)
+			}
 		}
 	}
 	if len(attempts) < 2 || attempts[1].Flags&graph.Hedge == 0 {
@@ -132,7 +134,7 @@ type Hedged struct {
 	HedgeTable
 	Delay  float64 // after which the second attempt is made, at the median
 	Wins   float64 // second attempts that answered first
-	Losers float64 // attempts that were cancelled, whose work was seen
+	Losers float64 // attempts that did not answer first, whose work was seen
 	Load   float64 // share of the callee's work that was done for losers
 
 	// FirstP99 is the p99 of the calls had they not been hedged: of the first
@@ -141,7 +143,7 @@ type Hedged struct {
 	FirstP99, P99 float64
 
 	// StopP50 and StopP99 are how long a loser's work goes on after it was
-	// cancelled.
+	// cancelled; NaN where none was.
 	StopP50, StopP99 float64
 }
 

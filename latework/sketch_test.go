@@ -30,12 +30,13 @@ type drawn struct {
 	deadlines DeadlineCounter
 	flights   FlightCounter
 	notices   NoticeCounter
+	gathers   map[graph.SlotID][]Gather
 }
 
 func itself(s graph.SlotID) graph.SlotID { return s }
 
 func draw(s *trace.Store) *drawn {
-	d := &drawn{dict: graph.NewDict()}
+	d := &drawn{dict: graph.NewDict(), gathers: map[graph.SlotID][]Gather{}}
 	fold := graph.NewFold()
 	folder := &graph.Folder{Fold: fold, Dict: d.dict}
 	b := graph.NewBuilder(d.dict, s, func(*trace.Store, trace.SpanRef, bool) graph.Judgement {
@@ -65,6 +66,7 @@ func draw(s *trace.Store) *drawn {
 		d.deadlines.Add(w, r, 1, itself)
 		d.flights.Add(d.dict, r, 1, itself)
 		d.notices.Add(w, r, 1, itself)
+		Gathers(d.dict, r, verdicts, 1, itself, d.gathers)
 	}
 	return d
 }
@@ -128,6 +130,11 @@ func (d *drawn) section(kind string) string {
 	case "notices":
 		for _, x := range d.notices.Notices() {
 			fmt.Fprintf(&out, "%s %s: in %g of %g requests, %g calls, %g the same again, %s on the path\n", [...]string{"repeated", "control plane", "redirects"}[x.Kind], d.name(x.Slot), x.Requests, d.notices.Requests, x.Calls, x.Same, msOf(x.PathNS))
+		}
+	case "fan-out":
+		for _, s := range slices.Sorted(maps.Keys(d.gathers)) {
+			f := Judge(d.gathers[s], Threshold(d.gathers[s]))
+			fmt.Fprintf(&out, "%s: waits for %.3g of %.3g, until %s\n", d.name(s), f.Branches, f.Begun, msOf(float64(d.gathers[s][0].NS())))
 		}
 	default:
 		fmt.Fprintf(&out, "unknown section %q\n", kind)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"sort"
 	"sync"
@@ -263,28 +264,74 @@ func Quantile(values []int64, weights []float64, q float64) int64 {
 	if len(values) == 0 {
 		return 0
 	}
-	if weights == nil {
-		sorted := slices.Clone(values)
-		slices.Sort(sorted)
-		i := int(math.Ceil(q*float64(len(sorted))*(1-slack))) - 1
-		return sorted[min(max(i, 0), len(sorted)-1)]
+	equal := true
+	for _, w := range weights {
+		equal = equal && w == weights[0]
 	}
-	order := make([]int, len(values))
-	for i := range order {
-		order[i] = i
+	if equal {
+		i := int(math.Ceil(q*float64(len(values))*(1-slack))) - 1
+		return smallest(slices.Clone(values), min(max(i, 0), len(values)-1))
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(values[a], values[b]), cmp.Compare(weights[a], weights[b]))
+	type weighted struct {
+		value  int64
+		weight float64
+	}
+	sorted := make([]weighted, len(values))
+	for i := range sorted {
+		sorted[i] = weighted{values[i], weights[i]}
+	}
+	slices.SortFunc(sorted, func(a, b weighted) int {
+		if a.value != b.value {
+			return cmp.Compare(a.value, b.value)
+		}
+		return cmp.Compare(a.weight, b.weight)
 	})
 	total := 0.0
-	for _, i := range order {
-		total += weights[i]
+	for i := range sorted {
+		total += sorted[i].weight
 	}
 	target, sum := q*total*(1-slack), 0.0
-	for _, i := range order {
-		if sum += weights[i]; sum >= target {
-			return values[i]
+	for i := range sorted {
+		if sum += sorted[i].weight; sum >= target {
+			return sorted[i].value
 		}
 	}
-	return values[order[len(order)-1]]
+	return sorted[len(sorted)-1].value
+}
+
+// smallest is the value that would stand at place k if the values were sorted,
+// which it rearranges: Hoare's selection, with the middle of three as the pivot
+// and a plain sort where that divides badly.
+func smallest(values []int64, k int) int64 {
+	for budget := 2 * bits.Len(uint(len(values))); len(values) > 32; budget-- {
+		if budget == 0 {
+			break
+		}
+		a, b, c := values[0], values[len(values)/2], values[len(values)-1]
+		pivot := max(min(a, b), min(max(a, b), c))
+		i, j := 0, len(values)-1
+		for i <= j {
+			for values[i] < pivot {
+				i++
+			}
+			for values[j] > pivot {
+				j--
+			}
+			if i <= j {
+				values[i], values[j] = values[j], values[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case k <= j:
+			values = values[:j+1]
+		case k >= i:
+			values, k = values[i:], k-i
+		default:
+			return pivot
+		}
+	}
+	slices.Sort(values)
+	return values[k]
 }

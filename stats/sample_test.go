@@ -2,6 +2,8 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -86,5 +88,66 @@ func TestBetweenRanks(t *testing.T) {
 	s := sample(t, Requests{Latency: []int64{10, 20, 40}})
 	for u, want := range map[float64]float64{0: 10, 0.1: 10, 0.5: 20, 1.0 / 3: 15, 2.0 / 3: 30, 0.9: 40, 1: 40} {
 		near(t, "between", s.between(u), want, 1e-9)
+	}
+}
+
+// Selecting is sorting and looking, also where values are equal, sorted or made
+// to divide badly.
+func TestSmallest(t *testing.T) {
+	g := rand.New(rand.NewPCG(2, 2))
+	for range 2000 {
+		n := 1 + g.IntN(300)
+		kinds := 1 + g.IntN(2*n)
+		values := make([]int64, n)
+		for i := range values {
+			values[i] = int64(g.IntN(kinds)) - 5
+		}
+		switch g.IntN(4) {
+		case 0:
+			slices.Sort(values)
+		case 1:
+			for i := range values { // the middle of three is the largest but one, or so
+				values[i] = int64(i % 2 * (n - i))
+			}
+		}
+		sorted := slices.Clone(values)
+		slices.Sort(sorted)
+		k := g.IntN(n)
+		if got := smallest(slices.Clone(values), k); got != sorted[k] {
+			t.Fatalf("the %d-th of %v is %d, want %d", k, values, got, sorted[k])
+		}
+	}
+}
+
+// Equal weights are no weights.
+func TestQuantileOfEqualWeights(t *testing.T) {
+	g := rand.New(rand.NewPCG(2, 3))
+	for range 500 {
+		n := 1 + g.IntN(400)
+		values, weights := make([]int64, n), make([]float64, n)
+		w := g.Float64() + 0.1
+		for i := range values {
+			values[i], weights[i] = g.Int64N(1000), w
+		}
+		q := g.Float64()
+		if g.IntN(2) == 0 {
+			q = float64(1+g.IntN(n)) / float64(n) // where rounding could tell
+		}
+		sum, total := 0.0, 0.0
+		for range n {
+			total += w
+		}
+		sorted := slices.Clone(values)
+		slices.Sort(sorted)
+		want := sorted[n-1]
+		for _, v := range sorted {
+			if sum += w; sum >= q*total*(1-1e-12) {
+				want = v
+				break
+			}
+		}
+		if got, plain := Quantile(values, weights, q), Quantile(values, nil, q); got != want || plain != want {
+			t.Fatalf("q %v of %d values of weight %v: %d, %d without weights, want %d", q, n, w, got, plain, want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package summary
 import (
 	"bytes"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -196,4 +197,31 @@ func TestReplayOfNothing(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Several goroutines make the summary that one makes, to the byte.
+func TestAddingInParallel(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	rng := rand.New(rand.NewPCG(6, 6))
+	spans := tracetest.Random(rng, 1500)
+	if len(spans) < 6*leastParallel {
+		t.Fatalf("%d spans", len(spans))
+	}
+	keep := func(refs []trace.SpanRef) bool { return len(refs) != 3 }
+	build := func(add func(s *Summary, store *trace.Store)) []byte {
+		s := New()
+		for i := range 2 {
+			store := trace.NewStore(trace.NewTables())
+			tracetest.Fill(store, half(spans, i, 2))
+			add(s, store)
+		}
+		return Encode([]*Summary{s})
+	}
+	want := build(func(s *Summary, store *trace.Store) { s.AddTraces(store, judge, keep) })
+	got := build(func(s *Summary, store *trace.Store) {
+		s.AddParallel(store, func() graph.Judge { return judge }, keep)
+	})
+	if !bytes.Equal(got, want) {
+		t.Fatalf("another summary: %d bytes, %d", len(got), len(want))
+	}
 }

@@ -1,7 +1,9 @@
 package summary
 
 import (
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/metric"
@@ -59,12 +61,52 @@ func (s *Summary) AddSpans(store *trace.Store, judge graph.Judge) {
 // AddTraces is AddSpans for those traces of the store that keep holds for, given
 // their spans.
 func (s *Summary) AddTraces(store *trace.Store, judge graph.Judge, keep func([]trace.SpanRef) bool) {
+	s.addRange(store, judge, keep, graph.GroupTraces(store), 0, -1)
+}
+
+// leastParallel is how many spans are worth a goroutine of their own.
+const leastParallel = 2000
+
+// AddParallel is AddTraces by as many goroutines as there are processors. Each
+// asks for a judge of its own. A nil keep holds for all traces; else it must be
+// safe to be called by several at once.
+func (s *Summary) AddParallel(store *trace.Store, judge func() graph.Judge, keep func([]trace.SpanRef) bool) {
+	if keep == nil {
+		keep = func([]trace.SpanRef) bool { return true }
+	}
+	traces := graph.GroupTraces(store)
+	n := max(1, min(runtime.GOMAXPROCS(0), store.Len()/leastParallel))
+	cuts := traces.Cut(n)
+	parts := make([]*Summary, n)
+	var wg sync.WaitGroup
+	for i := 1; i < n; i++ {
+		parts[i] = New()
+		fork, j := store.Fork(), judge()
+		wg.Go(func() { parts[i].addRange(fork, j, keep, traces, cuts[i], cuts[i+1]) })
+	}
+	own := store
+	if n > 1 {
+		own = store.Fork()
+	}
+	s.addRange(own, judge(), keep, traces, cuts[0], cuts[1])
+	wg.Wait()
+	for _, p := range parts[1:] {
+		s.Merge(p)
+	}
+}
+
+// addRange adds the traces from one to before another; to the last if that is
+// negative.
+func (s *Summary) addRange(store *trace.Store, judge graph.Judge, keep func([]trace.SpanRef) bool, traces *graph.Traces, from, to int) {
+	if to < 0 {
+		to = traces.Len()
+	}
 	a := s.Adder(store, judge)
-	graph.Group(store, func(id trace.TraceID, refs []trace.SpanRef) {
-		if keep(refs) {
+	for i := from; i < to; i++ {
+		if id, refs := traces.Trace(i); keep(refs) {
 			a.Add(id, refs)
 		}
-	})
+	}
 	a.Close()
 }
 

@@ -3,6 +3,7 @@ package trace
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"slices"
 	"unsafe"
 )
 
@@ -123,4 +124,11 @@ func (t *interner) grow() {
 // goroutine.
 func (t *interner) view() interner {
 	return interner{blocks: t.blocks[:len(t.blocks):len(t.blocks)], places: t.places[:len(t.places):len(t.places)]}
+}
+
+// fork is the texts of t as it is now, to grow by itself.
+func (t *interner) fork() interner {
+	f := t.view()
+	f.slots, f.size, f.seed = slices.Clone(t.slots), t.size, t.seed // next is zero: what comes goes into a block of its own
+	return f
 }

@@ -105,6 +105,17 @@ func (s *Store) AppendSpans(o *Store, refs []SpanRef, m *Moves) {
 	}
 }
 
+// Fork returns the same spans for another goroutine to read. Each of them may
+// name operations: what either gains of texts the other does not have. Nothing
+// else may be added to them.
+func (s *Store) Fork() *Store {
+	f := *s
+	t := *s.Tables
+	t.strings = t.strings.fork()
+	f.Tables = &t
+	return &f
+}
+
 // Bytes is about how much memory the spans of s hold, without the tables: the
 // length of the columns, and what the sparse ones cost.
 func (s *Store) Bytes() int64 {

@@ -1,6 +1,7 @@
 package trace_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -90,5 +91,28 @@ func TestMovesTakeWhatIsAskedFor(t *testing.T) {
 	}
 	if _, ok := to.Lookup("three"); ok {
 		t.Error("the name of another span moved")
+	}
+}
+
+// Forks of a store gain texts of their own, and neither sees the other's.
+func TestForksGrowApart(t *testing.T) {
+	s := trace.NewStore(trace.NewTables())
+	tracetest.Fill(s, tracetest.Random(rand.New(rand.NewPCG(1, 2)), 5))
+	want := all(s)
+	n := s.Strings()
+	a, b := s.Fork(), s.Fork()
+	for i := range 3000 { // more than a block, and more than the slots are for
+		x, y := a.InternString(fmt.Sprint("a", i)), b.InternString(fmt.Sprint("b", i))
+		if int(x) != n+i || x != y || a.String(x) != fmt.Sprint("a", i) || b.String(y) != fmt.Sprint("b", i) {
+			t.Fatalf("%d: %q and %q", i, a.String(x), b.String(y))
+		}
+	}
+	if _, ok := b.Lookup("a7"); ok || s.Strings() != n {
+		t.Error("a text of one fork is in another")
+	}
+	for _, f := range []*trace.Store{s, a, b} {
+		if diff := cmp.Diff(want, all(f)); diff != "" {
+			t.Error(diff)
+		}
 	}
 }

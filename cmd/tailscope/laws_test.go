@@ -168,6 +168,7 @@ func TestLaws(t *testing.T) {
 			t.Parallel()
 			plain := l.analyze(t, 1, one, asIs)
 			want := encoded(t, plain)
+			reconciles(t, plain)
 
 			rng := rand.New(rand.NewPCG(1, uint64(len(want))))
 			same(t, "shuffled over files", want, encoded(t, l.shuffled(rng).analyze(t, 3, func(i int) int { return i % 3 }, asIs)))
@@ -266,5 +267,50 @@ func TestMergeOfParts(t *testing.T) {
 				t.Errorf("the merge of %d parts has %d bytes, the whole %d: %v", len(parts), len(b), len(a), err)
 			}
 		})
+	}
+}
+
+// reconciles checks that what is counted in parts is counted as a whole: requests
+// by outcome, attempts by why they were made, late work by whether it waited.
+func reconciles(t *testing.T, r *report.Report) {
+	t.Helper()
+	near := func(what string, whole report.Float, parts ...report.Float) {
+		t.Helper()
+		var sum report.Float
+		for _, p := range parts {
+			sum += p
+		}
+		if d := whole - sum; max(d, -d) > 1e-6*max(1, whole) {
+			t.Errorf("%s: %v in parts, %v as a whole", what, sum, whole)
+		}
+	}
+	for i := range r.Endpoints {
+		e := &r.Endpoints[i]
+		name := e.Service + " " + e.Operation
+		for _, q := range []*report.Requests{e.Requests.Baseline, &e.Requests.Current} {
+			if q != nil {
+				near(name+": offered", q.Offered, q.Completed, q.Failed, q.TimedOut, q.Cancelled, q.Rejected)
+			}
+		}
+		for _, a := range e.Attempts {
+			for _, x := range []*report.AttemptTotals{a.Baseline, &a.AttemptTotals} {
+				if x != nil {
+					near(name+": attempts of "+a.Operation, x.Attempts, x.Logical, x.Retries, x.Hedges)
+				}
+			}
+		}
+		var late report.Float
+		for _, x := range e.LateWork.Edges {
+			late += x.LateAttempts
+			if x.TotalMs > 0 {
+				near(name+": late work of "+x.Operation, x.TotalMs, report.Float(x.WaitingMs.Or(0)), report.Float(x.WorkingMs.Or(0)))
+			}
+			if x.LateAttempts > x.Attempts || x.StartedAfter > x.LateAttempts {
+				t.Errorf("%s: of %v calls of %s %v were late, of which %v began late", name, x.Attempts, x.Operation, x.LateAttempts, x.StartedAfter)
+			}
+		}
+		if !e.Inner {
+			near(name+": late attempts", e.LateWork.LateAttempts, late)
+		}
 	}
 }
