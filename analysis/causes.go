@@ -33,7 +33,25 @@ func (a *analyzer) causes(e *report.Endpoint, v *view) {
 		e.Unexplained = &report.Unexplained{Ms: msOf(r.Unexplained), CIMs: report.Interval{}}
 	}
 	a.mix(e, r)
+	e.MixSplit = a.mixSplit(r.Mix)
 	a.actions(e, v, r)
+}
+
+func (a *analyzer) mixSplit(m *hypotheses.MixSplit) *report.MixSplit {
+	if m == nil {
+		return nil
+	}
+	out := &report.MixSplit{Attribute: a.str(m.Key), Lead: string(m.Lead), Strength: string(m.Strength), OnlyBaseline: report.Float(m.OnlyBase), OnlyCurrent: report.Float(m.OnlyCur)}
+	for _, o := range []struct {
+		side string
+		stats.Split
+	}{{report.Current, m.CurrentOrder}, {report.Baseline, m.BaselineOrder}} {
+		out.Orders = append(out.Orders, report.MixOrder{
+			Reweighted: o.side, CounterfactualMs: msOf(o.Counterfactual), MixMs: msOf(o.Mix), MixCIMs: msInterval(o.MixInterval),
+			BehaviourMs: msOf(o.Behaviour), BehaviourCIMs: msInterval(o.BehaviourInterval), SupportMs: msOf(o.Support), TailN: report.Float(o.TailN),
+		})
+	}
+	return out
 }
 
 func hypothesis(rank int, f *hypotheses.Finding, e *report.Endpoint) report.Hypothesis {

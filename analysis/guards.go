@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,63 +75,93 @@ func testGuards(e *report.Endpoint, v *view) {
 // maxDrift is how many of the endpoints that came or went are named.
 const maxDrift = 5
 
-// drift warns of endpoints and versions that one side lacks.
+// drift tells of endpoints, versions and classes that one side lacks: nothing can be
+// said of their change, and those who used them are elsewhere now.
 func (a *analyzer) drift(rep *report.Report, views []*view) {
-	var came, went []string
+	add := func(what report.DriftKind, side int, name, endpoint string, requests float64) {
+		rep.Drift = append(rep.Drift, report.Drift{What: what, Name: name, Endpoint: endpoint, Set: setName(side), Requests: report.Float(requests)})
+	}
 	for _, v := range views {
 		if v.Endpoint.Inner {
 			continue
 		}
 		name := a.str(v.Endpoint.Name.Service) + " " + a.str(v.Endpoint.Name.Operation)
-		switch {
-		case len(v.Sides[0].All) == 0:
-			came = append(came, name)
-		case len(v.Sides[1].All) == 0:
-			went = append(went, name)
+		var all [2]float64
+		var class [2]map[string]float64
+		for i, s := range v.Sides {
+			class[i] = map[string]float64{}
+			for _, q := range s.All {
+				all[i] += weight(q.Weight)
+				if q.Class != 0 {
+					class[i][a.str(q.Class)] += weight(q.Weight)
+				}
+			}
+		}
+		for i := range all {
+			switch {
+			case all[1-i] == 0 && len(v.Sides[1-i].All) == 0:
+				add(report.EndpointDrift, i, name, "", all[i])
+				continue
+			case all[i] == 0:
+				continue
+			}
+			for c, n := range class[i] {
+				if _, ok := class[1-i][c]; !ok && c != "" {
+					add(report.ClassDrift, i, c, name, n)
+				}
+			}
 		}
 	}
-	tell := func(names []string, what string) {
-		if len(names) == 0 {
-			return
-		}
-		slices.Sort(names)
-		more := ""
-		if n := len(names) - maxDrift; n > 0 {
-			names, more = names[:maxDrift], fmt.Sprintf(" and %d more", n)
-		}
-		rep.Warnings = append(rep.Warnings, what+": "+strings.Join(names, ", ")+more)
-	}
-	tell(came, "Endpoints that the baseline lacks, so that nothing is said of their change")
-	tell(went, "Endpoints that only the baseline has")
-	var versions [2]map[string]bool
+	type version struct{ service, version trace.StringID }
+	var versions [2]map[version]float64
 	for i, set := range a.reading.Sets {
-		versions[i] = map[string]bool{}
-		seen := map[graph.ProcID]bool{}
+		versions[i] = map[version]float64{}
+		var seen []version // of one request
 		for _, r := range set.Records {
+			seen = seen[:0]
 			for k := range r.Calls {
-				for _, p := range []graph.ProcID{r.Calls[k].Client.Proc, r.Calls[k].Work.Proc} {
-					if p == graph.NoProc || seen[p] {
+				for _, p := range [...]graph.ProcID{r.Calls[k].Client.Proc, r.Calls[k].Work.Proc} {
+					if p == graph.NoProc {
 						continue
 					}
-					seen[p] = true
 					proc := a.reading.Dict.ProcAt(p)
-					if proc.Version != 0 {
-						versions[i][a.str(proc.Service)+" "+a.str(proc.Version)] = true
+					if v := (version{proc.Service, proc.Version}); v.version != 0 && !slices.Contains(seen, v) {
+						seen = append(seen, v)
+						versions[i][v] += weight(r.Weight)
 					}
 				}
 			}
 		}
 	}
-	missing := func(of, in map[string]bool) (out []string) {
-		for v := range of {
-			if !in[v] {
-				out = append(out, v)
+	for i := range versions {
+		for v, n := range versions[i] {
+			if _, ok := versions[1-i][v]; !ok {
+				add(report.VersionDrift, i, a.str(v.service)+" "+a.str(v.version), "", n)
 			}
 		}
-		return out
 	}
-	tell(missing(versions[1], versions[0]), "Versions that the baseline lacks")
-	tell(missing(versions[0], versions[1]), "Versions that only the baseline has")
+	slices.SortFunc(rep.Drift, func(x, y report.Drift) int {
+		return cmp.Or(cmp.Compare(slices.Index(report.DriftKinds, x.What), slices.Index(report.DriftKinds, y.What)), strings.Compare(y.Set, x.Set),
+			strings.Compare(x.Name, y.Name), strings.Compare(x.Endpoint, y.Endpoint))
+	})
+	for _, kind := range report.DriftKinds {
+		for _, side := range []int{1, 0} {
+			var names []string
+			for _, d := range rep.Drift {
+				if d.What == kind && d.Set == setName(side) {
+					names = append(names, strings.TrimSpace(d.Name+" "+of(d.Endpoint)))
+				}
+			}
+			if len(names) == 0 {
+				continue
+			}
+			more := ""
+			if n := len(names) - maxDrift; n > 0 {
+				names, more = names[:maxDrift], fmt.Sprintf(" and %d more", n)
+			}
+			rep.Warnings = append(rep.Warnings, driftText[kind][side]+": "+strings.Join(names, ", ")+more)
+		}
+	}
 	for _, r := range a.reading.Renames {
 		d := a.reading.Dict
 		from, to := d.SlotAt(r.From), d.SlotAt(r.To)
@@ -139,4 +170,18 @@ func (a *analyzer) drift(rep *report.Report, views []*view) {
 				a.shownService(to), a.shownOperation(from), a.shownOperation(to)))
 		}
 	}
+}
+
+// driftText says of which side something is missing, by the side that has it.
+var driftText = map[report.DriftKind][2]string{
+	report.EndpointDrift: {"Endpoints that only the baseline has", "Endpoints that the baseline lacks, so that nothing is said of their change"},
+	report.VersionDrift:  {"Versions that only the baseline has", "Versions that the baseline lacks"},
+	report.ClassDrift:    {"Classes that only the baseline has", "Classes that the baseline lacks"},
+}
+
+func of(endpoint string) string {
+	if endpoint == "" {
+		return ""
+	}
+	return "of " + endpoint
 }

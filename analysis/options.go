@@ -79,6 +79,7 @@ func (o *Options) Check() error {
 func (o *Options) stats() stats.Options {
 	s := stats.Defaults()
 	s.Quantile, s.Alpha = o.Quantile, o.Alpha
+	s.Seed = uint64(o.Seed)
 	s.MinNS, s.MinShare = float64(o.MinEffect), o.MinEffectShare
 	return s
 }

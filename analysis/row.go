@@ -13,6 +13,7 @@ import (
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
+	"github.com/tailscope/tailscope/trace"
 )
 
 // row fills the row of a whole endpoint.
@@ -349,6 +350,12 @@ func (a *analyzer) exemplars(e *report.Endpoint, v *view) {
 		if s == nil || len(s.Counted) == 0 {
 			continue
 		}
+		told := map[trace.TraceID]bool{}
+		tell := func(q *summary.Request, why string) {
+			told[q.TraceID] = true
+			e.Exemplars = append(e.Exemplars, report.Exemplar{TraceID: q.TraceID.String(), Set: setName(i), DurationMs: report.Ms(q.Duration()),
+				Percentile: report.Some(s.Sample.Rank(float64(q.Duration()))), Why: why})
+		}
 		for _, x := range []struct {
 			q   float64
 			why string
@@ -361,9 +368,16 @@ func (a *analyzer) exemplars(e *report.Endpoint, v *view) {
 			if at < 0 {
 				continue
 			}
-			q := s.Counted[at]
-			e.Exemplars = append(e.Exemplars, report.Exemplar{TraceID: q.TraceID.String(), Set: setName(i), DurationMs: report.Ms(q.Duration()), Why: x.why})
+			tell(s.Counted[at], x.why)
 			if s.Sample.N() == 1 {
+				break
+			}
+		}
+		// The longest that a metric names and whose trace is here.
+		for _, m := range s.Metered {
+			at := slices.IndexFunc(s.Counted, func(q *summary.Request) bool { return q.TraceID == m.Exemplar })
+			if m.Exemplar != (trace.TraceID{}) && at >= 0 && !told[m.Exemplar] {
+				tell(s.Counted[at], "an exemplar of "+m.Name)
 				break
 			}
 		}

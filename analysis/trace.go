@@ -11,6 +11,7 @@ import (
 	"github.com/tailscope/tailscope/latework"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/report"
+	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
 )
@@ -73,7 +74,49 @@ func Trace(ctx context.Context, o *Options, id string) (*report.Trace, error) {
 		namer:   trace.NewNamer(store),
 	}
 	t.tree.Build(store, want, refs)
-	return t.trace()
+	out, err := t.trace()
+	if err != nil {
+		return nil, err
+	}
+	out.Place = place(reading, o, want, t.entry)
+	return out, nil
+}
+
+// place is where the request stands among those of its endpoint.
+func place(r *summary.Reading, o *Options, id trace.TraceID, entry trace.SpanID) *report.Place {
+	a := &analyzer{o: o, opt: o.stats(), reading: r}
+	for _, e := range r.Endpoints {
+		if e.Inner {
+			continue
+		}
+		at := slices.IndexFunc(e.Sides[summary.Current], func(q *summary.Request) bool { return q.TraceID == id && q.Entry == entry })
+		if at < 0 {
+			continue
+		}
+		own := e.Sides[summary.Current][at]
+		if !a.counts(own) {
+			return nil
+		}
+		var below, total, squares float64
+		var ns []int64
+		var ws []float64
+		for _, q := range e.Sides[summary.Current] {
+			if !a.counts(q) {
+				continue
+			}
+			w := weight(q.Weight)
+			ns, ws = append(ns, q.Duration()), append(ws, w)
+			total, squares = total+w, squares+w*w
+			if q.Duration() <= own.Duration() {
+				below += w
+			}
+		}
+		n := total * total / squares
+		iv := stats.Wilson(below/total*n, n, 1-o.Alpha)
+		return &report.Place{Percentile: report.Float(below / total), CI: report.Between(iv.Lo, iv.Hi), Of: int64(len(ns)), Estimated: report.Float(total),
+			Median: report.Ms(stats.Quantile(ns, ws, 0.5))}
+	}
+	return nil
 }
 
 // A finder looks for the trace that an id names. It keeps its spans, which the
@@ -111,6 +154,7 @@ type tracer struct {
 	namer   *trace.Namer
 	tree    graph.Tree
 	shift   []int64 // of each node
+	entry   trace.SpanID
 }
 
 func (t *tracer) trace() (*report.Trace, error) {
@@ -119,6 +163,7 @@ func (t *tracer) trace() (*report.Trace, error) {
 		return nil, fmt.Errorf("trace %s has no span that could begin it: all are each other's ancestors", t.store.TraceIDText(t.tree.ID))
 	}
 	record := t.builder.Record(&t.tree, entry)
+	t.entry = record.Entry
 	t.reading.Resolve(record)
 	spans := slices.Clone(t.builder.Spans())
 	ledger := summary.NewLedger(t.reading.Sets[summary.Current].Calibration)

@@ -32,6 +32,7 @@ type Asking struct {
 	nblocks    int
 	slots      [2]map[graph.SlotID][]graph.SlotID // relative → absolute
 	attributes []*Attribute
+	mixSplit   *MixSplit // by the attribute of a change of mix
 	owned      [2][]ownCall
 	found      []*queue
 	called     []*target
@@ -235,7 +236,10 @@ func (a *Asking) effect(replayed []int64, w, replayedW []float64) (ns, lo, hi fl
 		}
 		return 0
 	}
-	rng := uint64(len(a.plans))*0x9e3779b97f4a7c15 + 1
+	rng := uint64(len(a.plans))*0x9e3779b97f4a7c15 + 1 + a.Options.Seed*0xd1342543de82ef95
+	if rng == 0 {
+		rng = 1 // where xorshift would stay
+	}
 	effects := make([]float64, resamples)
 	for b := range effects {
 		clear(count)

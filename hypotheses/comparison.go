@@ -82,7 +82,7 @@ func NewComparison(r *summary.Reading, e *summary.Endpoint, opt stats.Options, c
 			s.Metered = set.Metered[e.Name]
 		}
 		c.Sides[i] = s
-		var cols stats.Requests
+		cols := stats.Requests{Seed: opt.Seed}
 		weighted := false
 		for _, q := range s.All {
 			if !counts(q) {

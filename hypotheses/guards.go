@@ -131,7 +131,7 @@ type corrected struct {
 func (c *Comparison) without(drop func(side int, q *summary.Request) bool) (r corrected, ok bool) {
 	var samples [2]*stats.Sample
 	for i, s := range c.Sides {
-		sample, err := sampleOf(s.Counted, func(q *summary.Request) bool { return !drop(i, q) })
+		sample, err := sampleOf(s.Counted, c.Options.Seed, func(q *summary.Request) bool { return !drop(i, q) })
 		if err != nil || sample.N() == 0 {
 			return r, false
 		}
@@ -159,8 +159,8 @@ func (c *Comparison) without(drop func(side int, q *summary.Request) bool) (r co
 }
 
 // sampleOf is the latencies of those requests that are kept.
-func sampleOf(of []*summary.Request, keep func(*summary.Request) bool) (*stats.Sample, error) {
-	var cols stats.Requests
+func sampleOf(of []*summary.Request, seed uint64, keep func(*summary.Request) bool) (*stats.Sample, error) {
+	cols := stats.Requests{Seed: seed}
 	weighted := false
 	for _, q := range of {
 		if !keep(q) {

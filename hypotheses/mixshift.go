@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
+	"github.com/tailscope/tailscope/trace"
 )
 
 var mixShift = Cause{
@@ -30,6 +32,7 @@ var mixShift = Cause{
 		if best == nil {
 			return nil
 		}
+		a.separate(best)
 		return []Finding{*best}
 	},
 }
@@ -37,10 +40,9 @@ var mixShift = Cause{
 const (
 	// mixP is the false discovery rate at which an attribute's shares differ.
 	mixP = 0.05
-	// weakTail and noTail are how many independent requests must lie in the
-	// reweighted tail for a firm answer, and for any.
-	weakTail = 20
-	noTail   = 5
+	// noTail is how many independent requests must lie in the reweighted tail for
+	// any answer.
+	noTail = 5
 )
 
 // mixFinding is the effect of an attribute's shares: the current requests with
@@ -98,8 +100,8 @@ func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
 	if tail < noTail {
 		return nil, false
 	}
-	if tail < weakTail || v.BaseN < 10 {
-		f.Warnings = append(f.Warnings, fmt.Sprintf("the reweighted tail rests on %.0f requests, the value on %d of the baseline's: weak", tail, v.BaseN))
+	if v.BaseN < 10 {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("the value is that of %d of the baseline's requests: its share then is uncertain", v.BaseN))
 	}
 	f.Evidence = append(f.Evidence,
 		numbers("spans", v.BaseN+v.CurN, "share", v.Base, v.Cur, fmt.Sprintf("requests with %s=%s", key, f.Value)),
@@ -127,6 +129,62 @@ func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
 		f.Against = append(f.Against, says("spans", 0, "%.3g %% of the current requests have a value that the baseline lacks: they are not reweighted", 100*at.OneSided))
 	}
 	return f, true
+}
+
+// A MixSplit is the change of the target quantile in two parts: other shares of the
+// values of a key, and other latencies at fixed shares.
+type MixSplit struct {
+	Key trace.StringID
+	stats.Mix
+}
+
+// splitBy splits the change by an attribute. Requests without it are a kind, too.
+func (a *Asking) splitBy(at *Attribute) *MixSplit {
+	class := func(side int) func(int) int { return func(j int) int { return at.of[side][j] + 1 } }
+	return &MixSplit{at.Key, a.Pair.Mix(a.Options.Quantile, 0.95, class(summary.Baseline), class(summary.Current))}
+}
+
+// separate says how far the mix that a finding blames can be told from slower
+// requests: both orders of putting back, on how much each rests, and its interval.
+func (a *Asking) separate(f *Finding) {
+	for _, at := range a.attributes {
+		if a.Reading.Dict.String(at.Key) != f.Attribute {
+			continue
+		}
+		m := a.splitBy(at)
+		a.mixSplit = m
+		for _, o := range []struct {
+			stats.Split
+			order stats.Order
+			name  string
+		}{{m.CurrentOrder, stats.CurrentOrder, "the current requests with the baseline's shares"}, {m.BaselineOrder, stats.BaselineOrder, "the baseline's requests with the current shares"}} {
+			lead := ""
+			if m.Lead == o.order {
+				lead = ", the order that leads,"
+			}
+			e := says("spans", int(math.Round(o.TailN)), "%s%s have p%g at %s: %s from other shares, %s from other latencies at the same shares (%.0f independent requests beyond it)",
+				o.name, lead, 100*a.Options.Quantile, ms(o.Counterfactual), msText(o.Mix), msText(o.Behaviour), o.TailN)
+			if m.Lead == o.order && o.Mix < minExplains {
+				f.Against = append(f.Against, e)
+				f.Doubtful = true
+				f.Warnings = append(f.Warnings, "the order of putting back that rests on more requests finds no change from the mix")
+				continue
+			}
+			f.Evidence = append(f.Evidence, e)
+		}
+		tail := max(m.CurrentOrder.TailN, m.BaselineOrder.TailN)
+		switch m.Strength {
+		case stats.Inseparable:
+			f.Doubtful = true
+			f.Warnings = append(f.Warnings, fmt.Sprintf("cannot separate mix from slower requests: the reweighted tail rests on %.0f requests", tail))
+		case stats.Weak:
+			f.Warnings = append(f.Warnings, fmt.Sprintf("the reweighted tail rests on %.0f requests: weak", tail))
+		}
+		if iv := m.CurrentOrder.MixInterval; iv.Closed() {
+			f.Lo, f.Hi = min(f.Lo, iv.Lo), max(f.Hi, iv.Hi)
+		}
+		return
+	}
 }
 
 func (a *Asking) latencies(side int, at *Attribute, v ValueShare) *part {

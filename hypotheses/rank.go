@@ -23,6 +23,10 @@ type Ranking struct {
 
 	Attributes []*Attribute
 
+	// Mix is the change split by the attribute of a change of mix, else by the one
+	// whose shares differ most; nil if none differ.
+	Mix *MixSplit
+
 	asking *Asking
 }
 
@@ -109,6 +113,17 @@ func Rank(c *Comparison) *Ranking {
 	// What was measured differently is asked about before anything else.
 	r.Findings = append(c.measurements(), found...)
 	r.Unexplained = sign*change - a.together(found, sign)
+	if r.Mix = a.mixSplit; r.Mix == nil {
+		var worst *Attribute
+		for _, at := range a.attributes {
+			if key := c.Reading.Dict.String(at.Key); at.P <= mixP && !Consequence(key) && !Deployed(key) && len(at.Values) > 1 && (worst == nil || at.Distance() > worst.Distance()) {
+				worst = at
+			}
+		}
+		if worst != nil {
+			r.Mix = a.splitBy(worst)
+		}
+	}
 	return r
 }
 

@@ -138,3 +138,50 @@ func BenchmarkJSON(b *testing.B) {
 		}
 	})
 }
+
+// Twice the spans of the same kind take no more allocations but those of chunks
+// and tables: none is made for a span, an attribute, an event or a link.
+func TestNoAllocationPerSpan(t *testing.T) {
+	var few, many [2][]byte
+	few[0], few[1] = corpus(4_000)
+	many[0], many[1] = corpus(24_000)
+	rich := func(n int) []byte {
+		var b []byte
+		for i := range n {
+			b = fmt.Appendf(b, `{"resourceSpans":[{"scopeSpans":[{"spans":[`)
+			for j := range 20 {
+				if j > 0 {
+					b = append(b, ',')
+				}
+				b = fmt.Appendf(b, `{"traceId":"%032x","spanId":"%016x","name":"n","kind":2,"startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700000000000000001",`+
+					`"attributes":[{"key":"ok","value":{"boolValue":true}},{"key":"list","value":{"arrayValue":{"values":[{"intValue":"1"}]}}}],`+
+					`"events":[{"timeUnixNano":"1700000000000000000","name":"exception","attributes":[{"key":"exception.type","value":{"stringValue":"io"}}]}],`+
+					`"links":[{"traceId":"%032x","spanId":"%016x"}],"status":{"code":2,"message":"failed"}}`, i*20+j+1, j+1, i+1, j+1)
+			}
+			b = append(b, "]}]}]}\n"...)
+		}
+		return b
+	}
+	allocs := func(data []byte) float64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		set, err := Read(context.Background(), []string{"-"}, Options{Stdin: bytes.NewReader(data), Workers: 1})
+		runtime.ReadMemStats(&after)
+		if err != nil || set.Rejected > 0 {
+			t.Fatal(err, set)
+		}
+		return float64(after.Mallocs - before.Mallocs)
+	}
+	for _, c := range []struct {
+		what      string
+		few, many []byte
+		spans     float64
+	}{
+		{"protobuf", few[0], many[0], 20_000}, {"JSON", few[1], many[1], 20_000}, {"JSON with events, links and lists", rich(200), rich(1200), 20_000},
+	} {
+		allocs(c.few)
+		if per := (allocs(c.many) - allocs(c.few)) / c.spans; per > 0.1 { // some for each list by resource and by scope
+			t.Errorf("%s: %.3f allocations a span", c.what, per)
+		}
+	}
+}

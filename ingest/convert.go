@@ -25,9 +25,8 @@ const requestSize = 1024
 // KeepAll. What OTLP has no field for is written as other tools do: a parent
 // that did not wait as a link to it that says opentracing.ref_type =
 // follows_from, the shared half of a Zipkin span as the attribute zipkin.shared.
-// Not kept, and so not written, are counts of dropped attributes, schema URLs,
-// descriptions of metrics, the scopes of metrics, and what links and exemplars
-// carry beyond identifiers, times and values. A time of zero, which Jaeger has,
+// Not kept, and so not written, are the descriptions, scopes and schema URLs of
+// metrics, and the attributes of exemplars; Set.Lost counts them. A time of zero, which Jaeger has,
 // is no time in OTLP.
 func Convert(w io.Writer, set *Set, encoding Encoding) error {
 	c := &converter{set: set, w: w, framed: encoding == ProtoFrames}
@@ -52,6 +51,7 @@ type out interface {
 	sint(num int, name string, v int64)   // zigzag
 	fixed(num int, name string, v uint64) // 8 bytes; a text in JSON
 	sfixed(num int, name string, v int64) // likewise
+	fixed32(num int, name string, v uint32)
 	double(num int, name string, v float64)
 	fixeds(num int, name string, v []uint64)   // packed
 	varints(num int, name string, v []uint64)  // packed
@@ -93,17 +93,27 @@ func (c *converter) spans() error {
 			refs[i] = trace.SpanRef(from + i)
 		}
 		slices.SortStableFunc(refs, func(a, b trace.SpanRef) int {
-			return cmp.Or(cmp.Compare(s.ResourceOf(a), s.ResourceOf(b)), cmp.Compare(s.ScopeOf(a), s.ScopeOf(b)))
+			x, y := s.Scope(s.ScopeOf(a)), s.Scope(s.ScopeOf(b))
+			return cmp.Or(cmp.Compare(s.ResourceOf(a), s.ResourceOf(b)),
+				cmp.Compare(x.ResourceSchemaURL, y.ResourceSchemaURL), cmp.Compare(x.ResourceDropped, y.ResourceDropped),
+				cmp.Compare(s.ScopeOf(a), s.ScopeOf(b)))
 		})
-		resources := runs(refs, func(a, b trace.SpanRef) bool { return s.ResourceOf(a) == s.ResourceOf(b) })
+		resources := runs(refs, func(a, b trace.SpanRef) bool {
+			x, y := s.Scope(s.ScopeOf(a)), s.Scope(s.ScopeOf(b))
+			return s.ResourceOf(a) == s.ResourceOf(b) && x.ResourceSchemaURL == y.ResourceSchemaURL && x.ResourceDropped == y.ResourceDropped
+		})
 		c.out.list(1, "resourceSpans", len(resources), func(i int) {
 			refs := resources[i]
-			c.resource(s.ResourceOf(refs[0]))
+			scope := s.Scope(s.ScopeOf(refs[0]))
+			c.resource(s.ResourceOf(refs[0]), scope.ResourceDropped)
 			scopes := runs(refs, func(a, b trace.SpanRef) bool { return s.ScopeOf(a) == s.ScopeOf(b) })
 			c.out.list(2, "scopeSpans", len(scopes), func(i int) {
-				c.scope(s.Scope(s.ScopeOf(scopes[i][0])))
+				scope := s.Scope(s.ScopeOf(scopes[i][0]))
+				c.scope(scope)
 				c.out.list(2, "spans", len(scopes[i]), func(j int) { c.span(scopes[i][j]) })
+				c.out.text(3, "schemaUrl", s.String(scope.SchemaURL))
 			})
+			c.out.text(3, "schemaUrl", s.String(scope.ResourceSchemaURL))
 		})
 		if err := c.flush(); err != nil {
 			return err
@@ -125,13 +135,16 @@ func runs[T any](list []T, same func(a, b T) bool) (out [][]T) {
 	return out
 }
 
-func (c *converter) resource(id trace.ResourceID) {
+func (c *converter) resource(id trace.ResourceID, dropped uint32) {
 	attrs := c.set.Tables.Resource(id).Attrs
-	c.out.message(1, "resource", func() { c.attrs(1, attrs) })
+	c.out.message(1, "resource", func() {
+		c.attrs(1, attrs)
+		c.out.uint(2, "droppedAttributesCount", uint64(dropped))
+	})
 }
 
 func (c *converter) scope(s trace.Scope) {
-	if s == (trace.Scope{}) {
+	if s.Name == 0 && s.Version == 0 && s.Attrs == 0 && s.Dropped == 0 {
 		return
 	}
 	t := c.set.Tables
@@ -142,6 +155,7 @@ func (c *converter) scope(s trace.Scope) {
 			list := parseList(t.Text(s.Attrs))
 			c.out.list(3, "attributes", len(list), func(i int) { c.pair(list[i]) })
 		}
+		c.out.uint(4, "droppedAttributesCount", uint64(s.Dropped))
 	})
 }
 
@@ -182,12 +196,21 @@ func (c *converter) span(r trace.SpanRef) {
 		more = append(more, trace.RawAttr{Key: []byte(sharedHalf), Value: boolValue(true)})
 	}
 	c.attrs(9, s.Attrs(r), more...)
+	x := s.More(r)
+	if x == nil {
+		x = new(trace.More)
+	}
+	o.uint(10, "droppedAttributesCount", uint64(x.DroppedAttributes))
 	events := s.Events(r)
 	o.list(11, "events", len(events), func(i int) {
 		c.time(1, "timeUnixNano", events[i].Time)
 		o.text(2, "name", s.String(events[i].Name))
 		c.attrs(3, events[i].Attrs)
+		if i < len(x.EventsDropped) {
+			o.uint(4, "droppedAttributesCount", uint64(x.EventsDropped[i]))
+		}
 	})
+	o.uint(12, "droppedEventsCount", uint64(x.DroppedEvents))
 	links := s.Links(r)
 	n := len(links)
 	follows := s.SpanFlags(r)&trace.FollowsFrom != 0
@@ -201,10 +224,18 @@ func (c *converter) span(r trace.SpanRef) {
 		}
 		o.traceID(1, "traceId", l.TraceID, s.TraceIDText(l.TraceID))
 		o.spanID(2, "spanId", l.ID, s.SpanIDText(l.ID))
+		if i < len(x.Links) {
+			m := x.Links[i]
+			o.text(3, "traceState", s.String(m.TraceState))
+			c.attrs(4, m.Attrs)
+			o.uint(5, "droppedAttributesCount", uint64(m.Dropped))
+			o.fixed32(6, "flags", m.Flags)
+		}
 		if i == len(links) {
 			c.attrs(4, nil, trace.RawAttr{Key: []byte(refType), Value: trace.RawValue{Type: trace.String, Bytes: []byte(followsFrom)}})
 		}
 	})
+	o.uint(14, "droppedLinksCount", uint64(x.DroppedLinks))
 	status, message := s.Status(r), s.String(s.StatusMessage(r))
 	if status != trace.StatusUnset || message != "" {
 		o.message(15, "status", func() {
@@ -212,6 +243,7 @@ func (c *converter) span(r trace.SpanRef) {
 			o.uint(3, "code", uint64(status))
 		})
 	}
+	o.fixed32(16, "flags", x.Flags)
 }
 
 func (c *converter) time(num int, name string, t trace.Time) {
@@ -245,7 +277,7 @@ func (c *converter) metrics() error {
 		}
 		resources := runs(request, func(a, b metric.Stored) bool { return a.Resource == b.Resource })
 		c.out.list(1, "resourceMetrics", len(resources), func(i int) {
-			c.resource(resources[i][0].Resource)
+			c.resource(resources[i][0].Resource, 0)
 			c.out.list(2, "scopeMetrics", 1, func(int) {
 				c.out.list(2, "metrics", len(resources[i]), func(j int) { c.metric(&resources[i][j]) })
 			})

@@ -82,6 +82,8 @@ func (o *jsonOut) fixed(_ int, name string, v uint64) {
 	o.b = append(strconv.AppendUint(append(o.b, '"'), v, 10), '"')
 }
 
+func (o *jsonOut) fixed32(num int, name string, v uint32) { o.uint(num, name, uint64(v)) }
+
 func (o *jsonOut) sfixed(_ int, name string, v int64) {
 	o.key(name)
 	o.b = append(strconv.AppendInt(append(o.b, '"'), v, 10), '"')

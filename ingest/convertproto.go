@@ -77,6 +77,13 @@ func (o *protoOut) fixed(num int, _ string, v uint64) {
 	o.b = binary.LittleEndian.AppendUint64(o.b, v)
 }
 
+func (o *protoOut) fixed32(num int, _ string, v uint32) {
+	if v != 0 {
+		o.tag(num, fixed32)
+		o.b = binary.LittleEndian.AppendUint32(o.b, v)
+	}
+}
+
 func (o *protoOut) sfixed(num int, _ string, v int64) { o.fixed(num, "", uint64(v)) }
 
 func (o *protoOut) double(num int, _ string, v float64) { o.fixed(num, "", math.Float64bits(v)) }

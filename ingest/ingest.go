@@ -63,6 +63,10 @@ type Set struct {
 	// they start).
 	Defects trace.Tally
 
+	// Lost counts what the stores cannot hold of what a conversion would write, as
+	// "metric.description".
+	Lost map[string]int64
+
 	// Unknown counts the fields that no rule recognised, as "span.newField".
 	Unknown map[string]int64
 }

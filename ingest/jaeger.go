@@ -449,5 +449,5 @@ func (d *jsonDecoder) jaegerLog() {
 		k.nested = k.nested[:from]
 		return
 	}
-	k.event(e, from)
+	k.event(e, from, 0)
 }

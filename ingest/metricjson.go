@@ -12,7 +12,12 @@ import (
 // metrics reads the lists of metrics by scope; scopes of metrics are not kept.
 func (d *jsonDecoder) metrics(resource trace.ResourceID) {
 	d.each(func() {
-		d.scopeList("scopeMetrics", func(trace.ScopeID) { d.each(func() { d.metric(resource) }) })
+		d.scopeList("scopeMetrics", func(scope trace.ScopeID) {
+			if scope != 0 {
+				d.sink.lose("metrics.scope")
+			}
+			d.each(func() { d.metric(resource) })
+		})
 	})
 }
 
@@ -65,6 +70,9 @@ func (d *jsonDecoder) metric(resource trace.ResourceID) {
 					fields()
 				}
 			case "description", "metadata":
+				if c := d.peek(); c == '"' && d.pos+1 < len(d.data) && d.data[d.pos+1] != '"' || c == '[' {
+					k.lose("metric." + string(key))
+				}
 				d.skip()
 			default:
 				k.skipped("metric", key)
@@ -382,6 +390,7 @@ func (d *jsonDecoder) exemplar() {
 			case "spanId", "span_id", "spanID":
 				e.SpanID = k.spanID(d.fieldText("exemplar.spanId"))
 			case "filteredAttributes", "filtered_attributes":
+				k.lose("exemplar.filteredAttributes")
 				d.skip()
 			default:
 				k.skipped("exemplar", key)

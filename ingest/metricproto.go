@@ -14,7 +14,10 @@ func (d *protoDecoder) scopeMetrics(end int, resource trace.ResourceID) {
 			d.metric(to, resource)
 			d.pos = to
 		case num == 1 || num == 3:
-			d.skip(typ, end)
+			at := d.pos
+			if d.skip(typ, end); d.pos > at+1 {
+				d.sink.lose([]string{1: "metrics.scope", 3: "metrics.schemaUrl"}[num])
+			}
 		case num == 2:
 			d.wrongType("scopeMetrics", num, typ)
 		default:
@@ -52,7 +55,11 @@ func (d *protoDecoder) metric(end int, resource trace.ResourceID) {
 			t = metric.ExponentialHistogram
 		case 11:
 			t = metric.Summary
-		case 1, 2, 3, 12:
+		case 2, 12:
+			d.sink.lose([]string{2: "metric.description", 12: "metric.metadata"}[num])
+			d.skip(typ, end)
+			continue
+		case 1, 3:
 			d.skip(typ, end)
 			continue
 		default:
@@ -290,6 +297,7 @@ func (d *protoDecoder) exemplar(end int, p *metric.RawPoint) {
 			e.TraceID, ok = binaryTraceID(d.bytes(end))
 			good = good && ok
 		case num == 7:
+			k.lose("exemplar.filteredAttributes")
 			d.skip(typ, end)
 		default:
 			d.unknown("exemplar", num, typ, end)

@@ -143,6 +143,9 @@ func printable(b []byte) bool {
 // by scope in it.
 func (d *protoDecoder) resource(end int, name string, scopes func(end int, resource trace.ResourceID)) {
 	var resource trace.ResourceID
+	var schema trace.StringID
+	first := d.sink.spans.Len()
+	d.sink.dropped = 0
 	start := d.pos
 	for num, typ, ok := d.field(end); ok; num, typ, ok = d.field(end) {
 		if num != 1 {
@@ -167,6 +170,8 @@ func (d *protoDecoder) resource(end int, name string, scopes func(end int, resou
 			d.pos = from
 			scopes(to, resource)
 			d.pos = after
+		case num == 3 && typ == length && d.sink.keepAll:
+			schema = d.sink.spans.Intern(d.text(end))
 		case num == 1 || num == 3:
 			d.skip(typ, end)
 		case num == 2:
@@ -174,6 +179,9 @@ func (d *protoDecoder) resource(end int, name string, scopes func(end int, resou
 		default:
 			d.unknown(name, num, typ, end)
 		}
+	}
+	if dropped := d.sink.dropped; schema != 0 || dropped != 0 {
+		d.sink.lists(first, func(s *trace.Scope) { s.ResourceSchemaURL, s.ResourceDropped = schema, dropped })
 	}
 }
 
@@ -185,7 +193,7 @@ func (d *protoDecoder) resourceAttrs(end int) trace.ResourceID {
 		case num == 1 && typ == length:
 			k.attrs = d.attribute(k.attrs, 0, end)
 		case num == 2:
-			d.skip(typ, end)
+			d.count(&k.dropped, typ, end)
 		default:
 			d.unknown("resource", num, typ, end)
 		}
@@ -210,7 +218,7 @@ func (d *protoDecoder) scopeMessage(end int) (id trace.ScopeID) {
 		case num == 3 && typ == length:
 			k.attrs = d.attribute(k.attrs, 0, end)
 		case num == 4:
-			d.skip(typ, end)
+			d.count(&k.scopeLoss, typ, end)
 		default:
 			d.unknown("scope", num, typ, end)
 		}
@@ -225,6 +233,8 @@ func (d *protoDecoder) scopeMessage(end int) (id trace.ScopeID) {
 func (d *protoDecoder) scopeSpans(end int, resource trace.ResourceID) {
 	first := trace.SpanRef(d.sink.spans.Len())
 	var scope trace.ScopeID
+	var schema trace.StringID
+	d.sink.scopeLoss = 0
 	named := false
 	for num, typ, ok := d.field(end); ok; num, typ, ok = d.field(end) {
 		switch {
@@ -239,6 +249,8 @@ func (d *protoDecoder) scopeSpans(end int, resource trace.ResourceID) {
 			scope, named = d.scopeMessage(to), true
 			d.pos = to
 			d.sink.spans.SetScope(first, scope)
+		case num == 3 && typ == length && d.sink.keepAll:
+			schema = d.sink.spans.Intern(d.text(end))
 		case num == 1 || num == 3:
 			d.skip(typ, end)
 		case num == 2:
@@ -246,6 +258,9 @@ func (d *protoDecoder) scopeSpans(end int, resource trace.ResourceID) {
 		default:
 			d.unknown("scopeSpans", num, typ, end)
 		}
+	}
+	if dropped := d.sink.scopeLoss; schema != 0 || dropped != 0 {
+		d.sink.lists(int(first), func(s *trace.Scope) { s.SchemaURL, s.Dropped = schema, dropped })
 	}
 }
 
@@ -342,8 +357,14 @@ func (d *protoDecoder) span(end int, resource trace.ResourceID, scope trace.Scop
 			d.pos = from
 			d.status(to, s)
 			d.pos = to
-		case 10, 12, 14, 16:
-			d.skip(typ, end)
+		case 10:
+			d.count(&k.more.DroppedAttributes, typ, end)
+		case 12:
+			d.count(&k.more.DroppedEvents, typ, end)
+		case 14:
+			d.count(&k.more.DroppedLinks, typ, end)
+		case 16:
+			d.count(&k.more.Flags, typ, end)
 		default:
 			d.unknown("span", num, typ, end)
 		}
@@ -453,7 +474,7 @@ func (d *protoDecoder) usualFields(s *trace.RawSpan, end int) {
 				continue
 			}
 		case 16<<3&0x7f | fixed32 | 0x80:
-			if n == 16>>4 && len(f) >= 2+4 {
+			if n == 16>>4 && len(f) >= 2+4 && !k.keepAll {
 				pos += 2 + 4
 				continue
 			}
@@ -499,6 +520,19 @@ func binarySpanID(b []byte) (trace.SpanID, bool) {
 	return id, true
 }
 
+// count reads a count or flags, which only a conversion keeps.
+func (d *protoDecoder) count(to *uint32, typ, end int) {
+	switch {
+	case typ == varint && d.sink.keepAll:
+		*to = uint32(d.uvarint(end))
+	case typ == fixed32 && d.sink.keepAll && end-d.pos >= 4:
+		*to = binary.LittleEndian.Uint32(d.data[d.pos:])
+		d.pos += 4
+	default:
+		d.skip(typ, end)
+	}
+}
+
 func (d *protoDecoder) status(end int, s *trace.RawSpan) {
 	for num, typ, ok := d.field(end); ok; num, typ, ok = d.field(end) {
 		switch {
@@ -524,6 +558,7 @@ func (d *protoDecoder) event(end int) {
 	at := d.pos
 	e := trace.RawEvent{Time: trace.NoTime}
 	from := len(k.nested)
+	var dropped uint32
 	good := true
 	for num, typ, ok := d.field(end); ok; num, typ, ok = d.field(end) {
 		switch {
@@ -534,7 +569,7 @@ func (d *protoDecoder) event(end int) {
 		case num == 3 && typ == length:
 			k.nested = d.attribute(k.nested, from, end)
 		case num == 4:
-			d.skip(typ, end)
+			d.count(&dropped, typ, end)
 		default:
 			d.unknown("event", num, typ, end)
 		}
@@ -544,13 +579,14 @@ func (d *protoDecoder) event(end int) {
 		k.nested = k.nested[:from]
 		return
 	}
-	k.event(e, from)
+	k.event(e, from, dropped)
 }
 
 func (d *protoDecoder) link(end int) {
 	k := d.sink
 	at := d.pos
 	var l trace.RawLink
+	var more trace.RawLinkMore
 	from := len(k.nested)
 	good := true
 	for num, typ, ok := d.field(end); ok; num, typ, ok = d.field(end) {
@@ -563,18 +599,24 @@ func (d *protoDecoder) link(end int) {
 			good = good && ok
 		case num == 4 && typ == length:
 			k.nested = d.attribute(k.nested, from, end)
-		case num == 3 || num == 5 || num == 6:
+		case num == 3 && typ == length && k.keepAll:
+			more.TraceState = d.text(end)
+		case num == 3:
 			d.skip(typ, end)
+		case num == 5:
+			d.count(&more.Dropped, typ, end)
+		case num == 6:
+			d.count(&more.Flags, typ, end)
 		default:
 			d.unknown("link", num, typ, end)
 		}
 	}
-	if good {
-		k.linkWith(l, k.nested[from:])
-	} else {
+	if !good {
 		k.fail(at, trace.BadID, "a link's identifier is too long; the link was left out")
+		k.nested = k.nested[:from]
+		return
 	}
-	k.nested = k.nested[:from]
+	k.linkWith(l, from, more)
 }
 
 // spanAttribute reads an attribute of a span, which may be known from earlier

@@ -86,7 +86,7 @@ func newPool(inputs []input, o Options, limits Limits) *pool {
 	p := &pool{options: o, limits: limits}
 	p.set = &Set{
 		Tables: tables, Spans: trace.NewStore(tables), Metrics: metric.NewStore(tables),
-		Files: make([]File, len(inputs)), Defects: trace.Tally{}, Unknown: map[string]int64{},
+		Files: make([]File, len(inputs)), Defects: trace.Tally{}, Unknown: map[string]int64{}, Lost: map[string]int64{},
 	}
 	p.set.Spans.KeepAll = o.KeepAll
 	p.merge.waiting = map[[2]int]*result{}
@@ -360,6 +360,9 @@ func (p *pool) join(r *result, file int) {
 			name = "other"
 		}
 		set.Unknown[name] += n
+	}
+	for what, n := range r.lost {
+		set.Lost[what] += n
 	}
 	f.ErrorsTotal += r.errorsTotal
 	f.Errors = appendErrors(f.Errors, r.errors)

@@ -450,11 +450,13 @@ func (s *scanner) scalar() ([]byte, bool) {
 		s.literal("null")
 		return nil, true
 	case 't':
+		at := s.pos
 		s.literal("true")
-		return []byte("true"), true
+		return s.data[at:s.pos], true
 	case 'f':
+		at := s.pos
 		s.literal("false")
-		return []byte("false"), true
+		return s.data[at:s.pos], true
 	case '{', '[':
 		s.skip()
 		return nil, false

@@ -29,6 +29,7 @@ type sink struct {
 	rejected    int64
 	defects     trace.Tally
 	unknown     map[string]int64
+	lost        map[string]int64
 	errors      []Located
 	errorsTotal int64
 
@@ -49,6 +50,11 @@ type sink struct {
 	recovering       bool // behind a damaged document, of which there may be debris
 
 	// Scratch of the decoders.
+	more        trace.RawMore
+	linkExtents []extent // of their attributes in nested
+	dropped     uint32   // attributes of the resource that was read last
+	scopeLoss   uint32   // likewise of the scope
+
 	pairs   *pairs
 	span    trace.RawSpan
 	point   metric.RawPoint
@@ -114,6 +120,16 @@ func (k *sink) skipped(of string, name []byte) {
 	k.unknown[key]++
 }
 
+// lose counts what a conversion would write and the stores do not hold.
+func (k *sink) lose(what string) {
+	if k.keepAll {
+		if k.lost == nil {
+			k.lost = map[string]int64{}
+		}
+		k.lost[what]++
+	}
+}
+
 // unit begins a unit at an offset and reports whether it is to be read.
 func (k *sink) unit(at int) bool {
 	if at == k.stopAt {
@@ -167,11 +183,16 @@ func (k *sink) beginSpan() *trace.RawSpan {
 	k.nested, k.extents, k.canon = k.nested[:0], k.extents[:0], k.canon[:0]
 	k.follows = k.follows[:0]
 	k.pairs.begin()
+	if k.keepAll {
+		k.more.Reset()
+		k.linkExtents = k.linkExtents[:0]
+		k.span.More = &k.more
+	}
 	return &k.span
 }
 
 // event adds an event whose attributes are nested[from:].
-func (k *sink) event(e trace.RawEvent, from int) {
+func (k *sink) event(e trace.RawEvent, from int, dropped uint32) {
 	if len(k.span.Events) >= k.limits.Events && !k.keepAll {
 		k.oversized("events", k.limits.Events)
 		k.nested = k.nested[:from]
@@ -180,6 +201,9 @@ func (k *sink) event(e trace.RawEvent, from int) {
 	e.Name = k.text(e.Name)
 	k.span.Events = append(k.span.Events, e)
 	k.extents = append(k.extents, extent{from, len(k.nested)})
+	if k.keepAll {
+		k.more.EventsDropped = append(k.more.EventsDropped, dropped)
+	}
 }
 
 func (k *sink) link(l trace.RawLink) {
@@ -188,6 +212,17 @@ func (k *sink) link(l trace.RawLink) {
 		return
 	}
 	k.span.Links = append(k.span.Links, l)
+}
+
+// lists gives the spans from a place on what only a conversion keeps of the lists
+// that they stood in.
+func (k *sink) lists(from int, change func(s *trace.Scope)) {
+	if k.keepAll {
+		k.spans.ChangeScopes(trace.SpanRef(from), func(s trace.Scope) trace.Scope {
+			change(&s)
+			return s
+		})
+	}
 }
 
 // endSpan stores the span, which began or ended at an offset in the chunk. One
@@ -199,6 +234,9 @@ func (k *sink) endSpan(at int) {
 	}
 	for i, x := range k.extents {
 		k.span.Events[i].Attrs = k.nested[x.from:x.to:x.to]
+	}
+	for i, x := range k.linkExtents {
+		k.more.Links[i].Attrs = k.nested[x.from:x.to:x.to]
 	}
 	k.span.Name = k.text(k.span.Name)
 	k.span.StatusMessage = k.text(k.span.StatusMessage)

@@ -164,7 +164,7 @@ func (d *jsonDecoder) zipkin() {
 		return
 	}
 	for _, a := range d.annotations {
-		k.event(trace.RawEvent{Time: a.time, Name: a.value}, len(k.nested))
+		k.event(trace.RawEvent{Time: a.time, Name: a.value}, len(k.nested), 0)
 	}
 	s.Resource = k.local(here)
 	k.endSpan(d.pos)
@@ -278,7 +278,7 @@ func (d *jsonDecoder) zipkinOld(here endpoint) {
 			if here.name == nil {
 				here = a.at
 			}
-			k.event(trace.RawEvent{Time: a.time, Name: a.value}, len(k.nested))
+			k.event(trace.RawEvent{Time: a.time, Name: a.value}, len(k.nested), 0)
 		}
 	}
 	start, end := s.Start, s.End

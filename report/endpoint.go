@@ -51,6 +51,7 @@ type Endpoint struct {
 	LateWork LateWork       `json:"late_work"` // after a caller left
 	After    After          `json:"after"`     // after the response
 	Mix      List[Mix]      `json:"mix"`       // attributes whose shares differ, largest effect first
+	MixSplit *MixSplit      `json:"mix_split"` // mix or behaviour; null where no attribute's shares differ, and where none was asked
 	Attempts List[Attempts] `json:"attempts"`  // calls that were tried more than once
 	FanOut   List[FanOut]   `json:"fan_out"`   // parallel groups
 
@@ -250,10 +251,40 @@ type Mix struct {
 	Consequence bool     `json:"consequence"`            // the value follows from slowness: never used for reweighting
 }
 
+// A MixSplit says how much of the target quantile's change comes from other shares of the values of an attribute, and
+// how much from other latencies at the same shares. The split depends on which side is given the other's shares.
+type MixSplit struct {
+	Attribute string         `json:"attribute"` // whose shares differ
+	Lead      string         `json:"lead"`      // the order that rests on more requests: "current" or "baseline"
+	Strength  string         `json:"strength"`  // "strong", "weak" or "cannot separate", by the requests beyond the quantile
+	Orders    List[MixOrder] `json:"orders"`    // both
+
+	// OnlyBaseline and OnlyCurrent are the shares of each side's requests, 0..1, with values that the other lacks: they
+	// are not reweighted.
+	OnlyBaseline Float `json:"only_baseline"`
+	OnlyCurrent  Float `json:"only_current"` // the same of the current side
+}
+
+// A MixOrder is the split where one side is given the other's shares. The three parts sum to the change.
+type MixOrder struct {
+	Reweighted       string   `json:"reweighted"`        // the side that is given the other's shares: Baseline or Current
+	CounterfactualMs Num      `json:"counterfactual_ms"` // its quantile then
+	MixMs            Num      `json:"mix_ms"`            // from other shares
+	MixCIMs          Interval `json:"mix_ci_ms"`         // of that
+	BehaviourMs      Num      `json:"behaviour_ms"`      // from other latencies at the same shares
+	BehaviourCIMs    Interval `json:"behaviour_ci_ms"`   // of that
+	SupportMs        Num      `json:"support_ms"`        // from values that one side lacks
+	TailN            Float    `json:"tail_n"`            // independent requests beyond the quantile that it rests on
+}
+
 // An Exemplar is a request worth opening: `tailscope trace ID`.
 type Exemplar struct {
 	TraceID    string `json:"trace_id"`    // as in the file
 	Set        string `json:"set"`         // Baseline or Current
 	DurationMs Num    `json:"duration_ms"` // of its entry span
-	Why        string `json:"why"`         // what it shows
+
+	// Percentile is the share of the set's requests, 0..1, weighted, that took as long or less.
+	Percentile Num `json:"percentile"`
+
+	Why string `json:"why"` // what it shows
 }

@@ -113,6 +113,18 @@ const (
 // GuardStatuses are all statuses of guards.
 var GuardStatuses = []GuardStatus{GuardOK, GuardWarn, GuardFail}
 
+// A DriftKind is what came or went.
+type DriftKind string
+
+const (
+	EndpointDrift DriftKind = "endpoint" // a service's operation
+	VersionDrift  DriftKind = "version"  // service.version of a service
+	ClassDrift    DriftKind = "class"    // a value of the class attribute
+)
+
+// DriftKinds is all of them.
+var DriftKinds = []DriftKind{EndpointDrift, VersionDrift, ClassDrift}
+
 // A Severity says what a defect of the input costs.
 type Severity string
 

@@ -14,6 +14,10 @@ type Report struct {
 	// empty class and shape; rows of its classes and shapes follow it.
 	Endpoints List[Endpoint] `json:"endpoints"`
 
+	// Drift is what one of the two sets lacks: endpoints, versions and classes that came or went, by what, then set,
+	// then name.
+	Drift List[Drift] `json:"drift"`
+
 	// LeftOut says what was read and is not in this report.
 	LeftOut List[LeftOut] `json:"left_out"`
 
@@ -38,6 +42,15 @@ type LeftOut struct {
 	Why   string `json:"why"`   // and how to see it: "give --inner"
 }
 
+// A Drift is part of the population that only one set has.
+type Drift struct {
+	What     DriftKind `json:"what"`     // endpoint, version or class
+	Name     string    `json:"name"`     // "service operation", "service version", or the class
+	Endpoint string    `json:"endpoint"` // of a class: "service operation" that it is a class of; else ""
+	Set      string    `json:"set"`      // Baseline or Current: the only one that has it
+	Requests Float     `json:"requests"` // it has there, weighted; of a version those that it served a part of
+}
+
 // Run says what was asked for.
 type Run struct {
 	Version        string    `json:"version"`          // of tailscope
@@ -47,7 +60,7 @@ type Run struct {
 	Population     string    `json:"population"`       // who counts: "default" or "success"
 	MinEffectMs    Float     `json:"min_effect_ms"`    // changes smaller than this are none
 	MinEffectShare Float     `json:"min_effect_share"` // of the baseline's quantile, 0..1
-	Seed           int64     `json:"seed"`             // of all resampling
+	Seed           int64     `json:"seed"`             // added to what resampling draws from the data; 0 unless asked otherwise
 	Sets           List[Set] `json:"sets"`             // baseline first
 }
 

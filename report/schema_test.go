@@ -77,6 +77,7 @@ var enums = map[reflect.Type]any{
 	reflect.TypeFor[MetricType]():     MetricTypes,
 	reflect.TypeFor[NoticeKind]():     NoticeKinds,
 	reflect.TypeFor[Propagated]():     PropagatedVerdicts,
+	reflect.TypeFor[DriftKind]():      DriftKinds,
 }
 
 // schemaOf is the JSON Schema of root. "More fields may be added": objects stay open.

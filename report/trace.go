@@ -11,12 +11,22 @@ type Trace struct {
 	StartUnixNano int64            `json:"start_unix_nano,string"` // start of the entry span, on its clock; a string in JSON
 	DurationNS    int64            `json:"duration_ns"`            // of the entry span
 	Root          TraceRoot        `json:"root"`                   // the entry span; the earliest orphan subtree's where the root is missing
+	Place         *Place           `json:"place"`                  // among the requests of its endpoint; null where it is in no percentile
 	Path          List[Segment]    `json:"path"`                   // in time order; touching; sums to the duration
 	Late          List[LateSpan]   `json:"late"`                   // by start
 	After         List[AfterSpan]  `json:"after"`                  // by start
 	Spans         List[Span]       `json:"spans"`                  // by start, then longer first, then id
 	Defects       List[SpanDefect] `json:"defects"`                // what is wrong with it
 	Warnings      List[string]     `json:"warnings"`               // doubts about it
+}
+
+// A Place is where a request stands among those of its endpoint in the data.
+type Place struct {
+	Percentile Float    `json:"percentile"` // share of the requests, 0..1, weighted, that took as long or less
+	CI         Interval `json:"ci"`         // of that share (Wilson), at 95 %
+	Of         int64    `json:"of"`         // requests in the percentiles
+	Estimated  Float    `json:"estimated"`  // those, weighted
+	Median     Num      `json:"median_ms"`  // of theirs, for scale
 }
 
 // TraceRoot names the entry span.

@@ -5,6 +5,11 @@ const (
 	// with 7 degrees of freedom, 1.2 times as wide as the normal.
 	minBlocks = 8
 
+	// minShort is the least number of blocks of a second that are used where there are not minBlocks: requests of one
+	// second share what happened in it, and 4 and 4 seconds leave a t with 6 degrees of freedom, which knows that it
+	// knows little. To take requests for independent instead calls every run of 50 unchanged endpoints a regression.
+	minShort = 4
+
 	// minTimed is the least number of requests of a side for which blocks are used.
 	minTimed = 100
 
@@ -54,8 +59,8 @@ func (s *Sample) stretches() []stretch {
 	return runs
 }
 
-// timed reports whether times are known and enough for blocks: minBlocks seconds and minTimed requests.
-func (s *Sample) timed() bool { return s.span() >= minBlocks && len(s.x) >= minTimed }
+// timed reports whether times are known and enough for blocks: minShort seconds and minTimed requests.
+func (s *Sample) timed() bool { return s.span() >= minShort && len(s.x) >= minTimed }
 
 // span is the seconds that the runs cover; 0 if times are not known.
 func (s *Sample) span() int64 {
@@ -187,7 +192,8 @@ func inflation(rho, inverse float64) float64 {
 	return (1 + rho) / (1 - rho)
 }
 
-// widths are the dyadic widths from cell on that leave minBlocks blocks and are not longer than every run.
+// widths are the dyadic widths from cell on that leave minBlocks blocks and are not longer than every run; the
+// narrowest if none does.
 func widths(runs []stretch, cell int64) []int64 {
 	longest := int64(0)
 	for _, r := range runs {
@@ -201,7 +207,7 @@ func widths(runs []stretch, cell int64) []int64 {
 			sum += n
 		}
 		// Edges move with the width, so a wider one may leave enough blocks where a narrower did not: stop at the first.
-		if sum < minBlocks {
+		if sum < minBlocks && w > cell {
 			break
 		}
 		ws = append(ws, w)

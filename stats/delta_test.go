@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -180,8 +181,12 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("two runs: %v", got)
 	}
 	r.Second = uniformSeconds(1, 200, 7)
-	if got := details(r); got["window warn"] != "independence assumed: one side lasts 7 s, and blocks of time need 8 s" {
+	if got := details(r); !strings.Contains(got["window warn"], "independent stretches; intervals may be too narrow") {
 		t.Errorf("7 s: %v", got)
+	}
+	r.Second = uniformSeconds(1, 200, 3)
+	if got := details(r); got["window warn"] != "independence assumed: one side lasts 3 s, and blocks of time need 4 s" {
+		t.Errorf("3 s: %v", got)
 	}
 	r.Second = nil
 	if got := details(r); got["window warn"] != "independence assumed: start times are not known" {
@@ -190,6 +195,41 @@ func TestWarnings(t *testing.T) {
 	few := Requests{Latency: r.Latency[:99], Second: uniformSeconds(1, 99, 100)}
 	if got := details(few); got["window warn"] != "independence assumed: 99 requests on one side, and blocks of time need 100" {
 		t.Errorf("99 requests: %v", got)
+	}
+}
+
+// What all requests of a second share is no change, in windows of a few seconds either; and a change of every second is
+// still seen.
+func TestShortWindows(t *testing.T) {
+	side := func(seed uint64, seconds int, level, times float64) *Sample {
+		g := rand.New(rand.NewPCG(seed, 5))
+		levels := make([]float64, seconds)
+		for i := range levels {
+			levels[i] = times * math.Exp(level*g.NormFloat64())
+		}
+		var r Requests
+		for range 1000 {
+			s := g.IntN(seconds)
+			r.Latency = append(r.Latency, int64(1e8*levels[s]*math.Exp(0.5*g.NormFloat64())))
+			r.Second = append(r.Second, int64(s))
+		}
+		return sample(t, r)
+	}
+	for _, seconds := range []int{4, 6} {
+		wrong, found := 0, 0
+		for k := range uint64(40) {
+			base := side(2*k, seconds, 0.3, 1)
+			if NewPair(base, side(2*k+1, seconds, 0.3, 1), Defaults()).Test().P <= 0.05 {
+				wrong++
+			}
+			if NewPair(side(2*k, seconds, 0.02, 1), side(2*k+1, seconds, 0.02, 1.3), Defaults()).Test().P <= 0.05 {
+				found++
+			}
+		}
+		// 5 % of 40 is 2; as if independent it would be nearly all.
+		if wrong > 6 || found < 36 {
+			t.Errorf("%d s: %d of 40 unchanged pairs rejected, %d of 40 changed ones", seconds, wrong, found)
+		}
 	}
 }
 

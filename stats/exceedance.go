@@ -96,7 +96,7 @@ func (p *Pair) Test() Test {
 		return none
 	}
 	t := none
-	t.Warnings = p.warnings(t.Method, minBlocks)
+	t.Warnings = p.warnings(t.Method, float64(min(minBlocks, p.Base.span(), p.Cur.span())))
 	ms := p.members()
 	tables := make([]counted, len(ms))
 	reachable := false

@@ -91,7 +91,7 @@ func (p *Pair) Mix(q, level float64, base, cur func(j int) int) Mix {
 		side.assign(cells)
 	}
 	m.OnlyBase, m.OnlyCur = sides[0].only(), sides[1].only()
-	ones := [2][]float64{repeat(1, sides[0].plan.n), repeat(1, sides[1].plan.n)}
+	ones := [2][]float64{repeat(1, sides[0].n), repeat(1, sides[1].n)}
 	s0, s1 := sides[0].shares(len(cells), ones[0]), sides[1].shares(len(cells), ones[1])
 	for i, c := range cells {
 		m.Cells = append(m.Cells, Cell{c.classes, c.n[0], c.n[1], s0[i], s1[i]})
@@ -121,13 +121,66 @@ func (p *Pair) Mix(q, level float64, base, cur func(j int) int) Mix {
 		m.Strength = Strong
 	}
 	p.mixIntervals(&m, w, level)
+	if p.byRuns() {
+		p.mixByRuns(&m, sides, cells, level)
+	}
 	return m
+}
+
+// mixByRuns widens the intervals to what the runs differ by: each run is left out in turn (a jackknife), and Student's
+// t has k0+k1−2 degrees. Within runs all requests may have the same mix and the same level.
+func (p *Pair) mixByRuns(m *Mix, sides [2]*mixSide, cells []mixCell, level float64) {
+	var by [2]*mixSide
+	var ones [2][]float64
+	for i, side := range sides {
+		x := &mixSide{s: side.s, n: side.s.runs, block: make([]int32, len(side.s.x)), class: side.class}
+		for j := range x.block {
+			x.block[j] = int32(side.s.runOf(j))
+		}
+		x.assign(cells)
+		by[i], ones[i] = x, repeat(1, x.n)
+	}
+	w := newMixer(by, len(cells), m.Quantile)
+	var variance [4]float64
+	for i := range by {
+		k := by[i].n
+		var parts [4][]float64
+		for run := range k {
+			ones[i][run] = 0
+			s := w.split(ones[0], ones[1], false)
+			ones[i][run] = 1
+			for j, v := range []float64{s[0].Mix, s[0].Behaviour, s[1].Mix, s[1].Behaviour} {
+				parts[j] = append(parts[j], v)
+			}
+		}
+		for j := range parts {
+			_, squares := meanSquares(parts[j])
+			variance[j] += float64(k-1) / float64(k) * squares
+		}
+	}
+	t := studentT((1+level)/2, float64(by[0].n+by[1].n-2))
+	for j, part := range []struct {
+		value float64
+		iv    *Interval
+	}{
+		{m.CurrentOrder.Mix, &m.CurrentOrder.MixInterval},
+		{m.CurrentOrder.Behaviour, &m.CurrentOrder.BehaviourInterval},
+		{m.BaselineOrder.Mix, &m.BaselineOrder.MixInterval},
+		{m.BaselineOrder.Behaviour, &m.BaselineOrder.BehaviourInterval},
+	} {
+		half := t * math.Sqrt(variance[j])
+		if math.IsNaN(half) { // a run holds all of a class
+			*part.iv = everything
+			continue
+		}
+		part.iv.Lo, part.iv.Hi = min(part.iv.Lo, part.value-half), max(part.iv.Hi, part.value+half)
+	}
 }
 
 // mixIntervals resamples blocks on both sides at once, shares and latencies together.
 func (p *Pair) mixIntervals(m *Mix, w *mixer, level float64) {
-	n0, n1 := w.sides[0].plan.n, w.sides[1].plan.n
-	c0, c1 := w.sides[0].plan.counts[0](), w.sides[1].plan.counts[1]()
+	n0, n1 := w.sides[0].n, w.sides[1].n
+	c0, c1 := p.Base.plan().counts[0](), p.Cur.plan().counts[1]()
 	var draws [4][]float64
 	for r := range resamples {
 		s := w.split(c0[r*n0:][:n0], c1[r*n1:][:n1], false)
@@ -158,7 +211,8 @@ func (p *Pair) mixIntervals(m *Mix, w *mixer, level float64) {
 // A mixSide is one side with the class of each request.
 type mixSide struct {
 	s      *Sample
-	plan   *plan
+	block  []int32 // of each request: of time, or its run
+	n      int     // blocks
 	class  []int   // of each request in sorted order
 	apart  float64 // weight in classes that the other side lacks
 	column []int32 // block·cells + cell of the requests in cells
@@ -167,7 +221,7 @@ type mixSide struct {
 }
 
 func newMixSide(s *Sample, class func(int) int) *mixSide {
-	m := &mixSide{s: s, plan: s.plan(), class: make([]int, len(s.x))}
+	m := &mixSide{s: s, block: s.plan().block, n: s.plan().n, class: make([]int, len(s.x))}
 	for i, j := range s.order {
 		m.class[i] = class(int(j))
 	}
@@ -255,10 +309,10 @@ func (m *mixSide) assign(cells []mixCell) {
 			m.apart += m.s.w[i]
 			continue
 		}
-		m.column = append(m.column, m.plan.block[i]*int32(len(cells))+int32(cell))
+		m.column = append(m.column, m.block[i]*int32(len(cells))+int32(cell))
 		m.x, m.w = append(m.x, m.s.x[i]), append(m.w, m.s.w[i])
 	}
-	m.cols = newColumns(m.x, m.w, m.column, m.plan.n*len(cells))
+	m.cols = newColumns(m.x, m.w, m.column, m.n*len(cells))
 }
 
 // only is the share of the weight in classes that the other side lacks.
@@ -299,7 +353,7 @@ type mixer struct {
 func newMixer(sides [2]*mixSide, cells int, q float64) *mixer {
 	w := &mixer{sides: sides, cells: cells, q: q}
 	for i, side := range sides {
-		w.weights[i] = make([]float64, side.plan.n*cells)
+		w.weights[i] = make([]float64, side.n*cells)
 	}
 	return w
 }

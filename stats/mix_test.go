@@ -49,6 +49,41 @@ func TestMixAlone(t *testing.T) {
 	}
 }
 
+// Runs differ in their mix: what each holds is one observation, however many requests it has.
+func TestMixOfRunsIsAsUncertainAsTheRuns(t *testing.T) {
+	side := func(shares ...int) (*Sample, func(int) int) {
+		var r Requests
+		var class []int
+		for run, slow := range shares {
+			for i := range 1000 {
+				c := 0
+				if i < slow {
+					c = 1
+				}
+				r.Latency = append(r.Latency, int64(10e6+float64(c)*90e6+float64(i%100)*1e5*float64(1+9*c)))
+				r.Run = append(r.Run, run)
+				class = append(class, c)
+			}
+		}
+		return sample(t, r), func(j int) int { return class[j] }
+	}
+	width := func(base, cur []int) float64 {
+		b, bc := side(base...)
+		c, cc := side(cur...)
+		m := NewPair(b, c, Defaults()).Mix(0.95, 0.95, bc, cc)
+		iv := m.CurrentOrder.MixInterval
+		if iv.Excludes(m.CurrentOrder.Mix) {
+			t.Errorf("%v does not hold %v", iv, m.CurrentOrder.Mix)
+		}
+		return iv.Hi - iv.Lo
+	}
+	alike := width([]int{60, 60, 60}, []int{100, 100, 100})
+	apart := width([]int{52, 60, 75}, []int{70, 100, 150})
+	if !(apart > 2*alike) {
+		t.Errorf("runs of other mixes leave an interval %v wide, runs of one mix %v", apart, alike)
+	}
+}
+
 func TestBehaviourAlone(t *testing.T) {
 	m := mixOf(t, 0.9, [][2]int64{{800, 10}, {200, 100}}, [][2]int64{{800, 10}, {200, 150}})
 	for _, s := range []Split{m.CurrentOrder, m.BaselineOrder} {

@@ -14,6 +14,9 @@ type Options struct {
 	// baseline's and by this many nanoseconds.
 	MinShare, MinNS float64
 
+	// Seed is that of resampling, for samples made with it.
+	Seed uint64
+
 	// MaxRise is the share of the baseline's quantile that the upper bound of its rise must stay below for
 	// the verdict that nothing got worse.
 	MaxRise float64
@@ -87,8 +90,8 @@ func (p *Pair) untimed() string {
 			return "start times are not known"
 		case len(s.x) < minTimed:
 			return fmt.Sprintf("%d requests on one side, and blocks of time need %d", len(s.x), minTimed)
-		case s.span() < minBlocks:
-			return fmt.Sprintf("one side lasts %d s, and blocks of time need %d s", s.span(), minBlocks)
+		case s.span() < minShort:
+			return fmt.Sprintf("one side lasts %d s, and blocks of time need %d s", s.span(), minShort)
 		}
 	}
 	return ""

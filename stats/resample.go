@@ -53,7 +53,7 @@ func newPlan(s *Sample) *plan {
 	p.cols = newColumns(s.x, s.w, p.block, p.n)
 	for role := range p.counts {
 		p.counts[role] = sync.OnceValue(func() []float64 {
-			return drawBlocks(p.n, newGenerator(uint64(len(s.x)), uint64(p.n), uint64(role)))
+			return drawBlocks(p.n, newGenerator(uint64(len(s.x)), uint64(p.n), uint64(role), s.seed))
 		})
 	}
 	return p
@@ -69,7 +69,7 @@ func (s *Sample) deal() (block []int32, n int) {
 	for i := range block {
 		block[i] = int32(i % n)
 	}
-	g := newGenerator(uint64(len(s.x)), uint64(n), 2)
+	g := newGenerator(uint64(len(s.x)), uint64(n), 2, s.seed)
 	for i := len(block) - 1; i > 0; i-- {
 		j := below(g, i+1)
 		block[i], block[j] = block[j], block[i]
@@ -78,8 +78,8 @@ func (s *Sample) deal() (block []int32, n int) {
 }
 
 // newGenerator is a generator whose numbers depend on the arguments alone.
-func newGenerator(a, b, c uint64) *rand.PCG {
-	return rand.NewPCG(a*0x9e3779b97f4a7c15+b, c+0x2545f4914f6cdd1d)
+func newGenerator(a, b, c, seed uint64) *rand.PCG {
+	return rand.NewPCG(a*0x9e3779b97f4a7c15+b, c+0x2545f4914f6cdd1d+seed*0xd1342543de82ef95)
 }
 
 // below is a number in 0..n−1. It is spelled out so that results do not move with the library's own reduction.

@@ -36,7 +36,7 @@ func TestDealtBlocksAreEqual(t *testing.T) {
 }
 
 func TestEveryResampleDrawsAsManyBlocksAsThereAre(t *testing.T) {
-	counts := drawBlocks(9, newGenerator(1, 2, 3))
+	counts := drawBlocks(9, newGenerator(1, 2, 3, 0))
 	for r := range resamples {
 		if got := sum(counts[r*9:][:9]); got != 9 {
 			t.Fatalf("resample %d drew %v blocks of 9", r, got)

@@ -29,6 +29,10 @@ type Requests struct {
 	// result: a hash of the trace and span id. Nil: equal requests keep the order of the input, which reaches
 	// only the allocation intervals where times are not known.
 	Key []uint64
+
+	// Seed is added to what resampling draws from the data themselves: another one shows by how much the ends of
+	// intervals are the resamples' and not the data's.
+	Seed uint64
 }
 
 // A Sample holds the requests of one side in canonical order. It is read-only and safe for concurrent use.
@@ -42,6 +46,7 @@ type Sample struct {
 	order []int32   // place in the Requests
 	runs  int
 	equal bool // all weights are equal, so that counts are exact
+	seed  uint64
 
 	plan func() *plan // how to resample it, made when first needed
 }
@@ -76,6 +81,7 @@ func NewSample(r Requests) (*Sample, error) {
 		order: make([]int32, n),
 		runs:  1,
 		equal: true,
+		seed:  r.Seed,
 	}
 	for i, x := range r.Latency {
 		if x < 0 || x >= 1<<53 {

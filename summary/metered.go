@@ -21,6 +21,9 @@ type Metering struct {
 
 	// Looked is the exemplars of the metric, Found those whose traces are here.
 	Looked, Found int
+
+	// Exemplar is the longest of those found; zero if there is none.
+	Exemplar trace.TraceID
 }
 
 // Weighted reports whether requests of the set have their weights from metrics.
@@ -130,7 +133,9 @@ func meter(d *metric.Durations, of []*graph.Record, seconds float64) *Metering {
 		}
 		m.Looked++
 		if ns, ok := length[e.TraceID]; ok {
-			m.Found++
+			if m.Found++; m.Found == 1 { // they come longest first
+				m.Exemplar = e.TraceID
+			}
 			if miss := math.Abs(e.Value*1e6 - float64(ns)); miss > exemplarSlack && miss > exemplarError*float64(ns) {
 				off++
 			}

@@ -242,7 +242,7 @@ func (s *Store) AddPacked(data []byte) error {
 		if typ > byte(JSON) {
 			d.bad = true
 		}
-		c := Scope{name, version, MakeValue(ValueType(typ), text())}
+		c := Scope{Name: name, Version: version, Attrs: MakeValue(ValueType(typ), text())}
 		if d.bad {
 			return ErrPacked
 		}

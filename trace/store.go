@@ -71,11 +71,48 @@ type RawSpan struct {
 	Known         []Attr // see above
 	Events        []RawEvent
 	Links         []RawLink
+	More          *RawMore // nil, but for a conversion
 }
 
 // Reset empties s for the next span and keeps its memory.
 func (s *RawSpan) Reset() {
 	*s = RawSpan{Attrs: s.Attrs[:0], Known: s.Known[:0], Events: s.Events[:0], Links: s.Links[:0]}
+}
+
+// RawMore is what only a conversion keeps of a span. Its lists are those of the
+// span's events and links, or empty.
+type RawMore struct {
+	Flags                                          uint32
+	DroppedAttributes, DroppedEvents, DroppedLinks uint32
+	EventsDropped                                  []uint32 // attributes of each event
+	Links                                          []RawLinkMore
+}
+
+// RawLinkMore is what only a conversion keeps of a link.
+type RawLinkMore struct {
+	TraceState     []byte
+	Attrs          []RawAttr
+	Flags, Dropped uint32
+}
+
+// Reset empties m and keeps its memory.
+func (m *RawMore) Reset() {
+	*m = RawMore{EventsDropped: m.EventsDropped[:0], Links: m.Links[:0]}
+}
+
+// More is RawMore in a store.
+type More struct {
+	Flags                                          uint32
+	DroppedAttributes, DroppedEvents, DroppedLinks uint32
+	EventsDropped                                  []uint32
+	Links                                          []LinkMore
+}
+
+// LinkMore is RawLinkMore in a store.
+type LinkMore struct {
+	TraceState     StringID
+	Attrs          []Attr
+	Flags, Dropped uint32
 }
 
 // A RawEvent is an event of a RawSpan.
@@ -136,12 +173,20 @@ type Store struct {
 	traceStates    map[SpanRef]StringID
 	events         map[SpanRef][]Event
 	links          map[SpanRef][]Link
+	more           map[SpanRef]*More
 
 	// Texts of the identifiers that are not hexadecimal.
 	traceIDTexts map[TraceID]string
 	spanIDTexts  map[SpanID]string
 
 	sparse int // bytes of memory of the sparse columns, about
+
+	// Blocks from which the sparse columns take memory. What was taken is never
+	// taken again, because stores share it.
+	eventBlock []Event
+	attrBlock  []Attr
+	linkBlock  []Link
+	scratch    []Attr
 
 	last         []Attr // by place in the list of attributes: the last that was met there
 	analysedKeys []int8 // per StringID of a key: 0 not asked yet, 1 kept of every span, -1 not
@@ -156,6 +201,7 @@ func NewStore(tables *Tables) *Store {
 		traceStates:    map[SpanRef]StringID{},
 		events:         map[SpanRef][]Event{},
 		links:          map[SpanRef][]Link{},
+		more:           map[SpanRef]*More{},
 		traceIDTexts:   map[TraceID]string{},
 		spanIDTexts:    map[SpanID]string{},
 	}
@@ -194,26 +240,65 @@ func (s *Store) Add(r *RawSpan) SpanRef {
 		s.traceStates[ref] = s.Intern(r.TraceState)
 	}
 	if len(r.Events) > 0 {
-		events := make([]Event, len(r.Events))
+		events := take(&s.eventBlock, len(r.Events))
 		for i, e := range r.Events {
 			events[i] = Event{Time: e.Time, Name: s.Intern(e.Name)}
 			if len(e.Attrs) > 0 {
-				events[i].Attrs = s.keep(nil, e.Attrs, nil, s.KeepAll)
+				s.scratch = s.keep(s.scratch[:0], e.Attrs, nil, s.KeepAll)
+				events[i].Attrs = take(&s.attrBlock, len(s.scratch))
+				copy(events[i].Attrs, s.scratch)
 			}
 		}
 		s.events[ref] = events
 	}
 	if len(r.Links) > 0 {
-		links := make([]Link, len(r.Links))
+		links := take(&s.linkBlock, len(r.Links))
 		for i, l := range r.Links {
 			links[i] = Link(l)
 		}
 		s.links[ref] = links
 	}
+	if r.More != nil {
+		s.addMore(ref, r.More)
+	}
 	if len(r.StatusMessage)+len(r.TraceState)+len(r.Events)+len(r.Links) > 0 {
 		s.sparse += sparseBytes(s.statusMessages[ref], s.traceStates[ref], s.events[ref], s.links[ref])
 	}
 	return ref
+}
+
+// addMore keeps what is not zero of m.
+func (s *Store) addMore(ref SpanRef, m *RawMore) {
+	k := &More{Flags: m.Flags, DroppedAttributes: m.DroppedAttributes, DroppedEvents: m.DroppedEvents, DroppedLinks: m.DroppedLinks}
+	for i, n := range m.EventsDropped {
+		if n > 0 {
+			k.EventsDropped = append(make([]uint32, 0, i+1), m.EventsDropped[:i+1]...)
+		}
+	}
+	for i, l := range m.Links {
+		if len(l.TraceState)+len(l.Attrs) == 0 && l.Flags == 0 && l.Dropped == 0 {
+			continue
+		}
+		for len(k.Links) <= i {
+			k.Links = append(k.Links, LinkMore{})
+		}
+		k.Links[i] = LinkMore{s.Intern(l.TraceState), s.keep(nil, l.Attrs, nil, true), l.Flags, l.Dropped}
+	}
+	if k.Flags != 0 || k.DroppedAttributes+k.DroppedEvents+k.DroppedLinks != 0 || k.EventsDropped != nil || k.Links != nil {
+		s.more[ref] = k
+	}
+}
+
+// ChangeScopes changes the scopes of all spans from a place on.
+func (s *Store) ChangeScopes(from SpanRef, change func(Scope) Scope) {
+	var last, changed ScopeID
+	for i := int(from); i < len(s.scopes); i++ {
+		if i == int(from) || s.scopes[i] != last {
+			last = s.scopes[i]
+			changed = s.AddScope(change(s.Scope(last)))
+		}
+		s.scopes[i] = changed
+	}
 }
 
 // SetScope sets the scope of all spans from a place on: in some encodings it
@@ -222,6 +307,19 @@ func (s *Store) SetScope(from SpanRef, scope ScopeID) {
 	for i := range s.scopes[from:] {
 		s.scopes[int(from)+i] = scope
 	}
+}
+
+// take cuts n elements off a block; nil if n is zero.
+func take[T any](block *[]T, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	if len(*block) < n {
+		*block = make([]T, max(n, 512))
+	}
+	taken := (*block)[:n:n]
+	*block = (*block)[n:]
+	return taken
 }
 
 // keep appends the attributes that are kept: all, or those on the analysis
@@ -347,6 +445,7 @@ func (s *Store) StatusMessage(r SpanRef) StringID { return s.statusMessages[r] }
 func (s *Store) TraceState(r SpanRef) StringID    { return s.traceStates[r] }
 func (s *Store) Events(r SpanRef) []Event         { return s.events[r] }
 func (s *Store) Links(r SpanRef) []Link           { return s.links[r] }
+func (s *Store) More(r SpanRef) *More             { return s.more[r] } // nil: nothing
 
 // Attrs is the kept attributes of a span, in the order of the input. The
 // caller must not change them.
@@ -383,6 +482,7 @@ func (s *Store) Reset() {
 	clear(s.traceStates)
 	clear(s.events)
 	clear(s.links)
+	clear(s.more)
 	clear(s.traceIDTexts)
 	clear(s.spanIDTexts)
 }
@@ -465,6 +565,9 @@ func (s *Store) Append(o *Store, m *Remap) {
 		for r, events := range o.events {
 			s.events[base+r] = events
 		}
+		for r, more := range o.more {
+			s.more[base+r] = more
+		}
 		return
 	}
 	for _, n := range o.names {
@@ -483,10 +586,20 @@ func (s *Store) Append(o *Store, m *Remap) {
 	for r, id := range o.traceStates {
 		s.traceStates[base+r] = m.Strings[id]
 	}
+	for r, more := range o.more {
+		moved := *more
+		moved.Links = make([]LinkMore, len(more.Links))
+		for i, l := range more.Links {
+			moved.Links[i] = LinkMore{m.Strings[l.TraceState], appendAttrs(nil, l.Attrs, m), l.Flags, l.Dropped}
+		}
+		s.more[base+r] = &moved
+	}
 	for r, events := range o.events {
-		moved := make([]Event, len(events))
+		moved := take(&s.eventBlock, len(events))
 		for i, e := range events {
-			moved[i] = Event{e.Time, m.Strings[e.Name], appendAttrs(nil, e.Attrs, m)}
+			attrs := take(&s.attrBlock, len(e.Attrs))
+			appendAttrs(attrs[:0], e.Attrs, m)
+			moved[i] = Event{e.Time, m.Strings[e.Name], attrs}
 		}
 		s.events[base+r] = moved
 	}

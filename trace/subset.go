@@ -51,7 +51,7 @@ func (m *Moves) scope(id ScopeID) ScopeID {
 	}
 	if m.scopes[id] == 0 {
 		s := m.from.scopes[id]
-		m.scopes[id] = m.to.AddScope(Scope{m.String(s.Name), m.String(s.Version), m.value(s.Attrs)}) + 1
+		m.scopes[id] = m.to.AddScope(Scope{Name: m.String(s.Name), Version: m.String(s.Version), Attrs: m.value(s.Attrs)}) + 1
 	}
 	return m.scopes[id] - 1
 }

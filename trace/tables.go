@@ -40,6 +40,11 @@ type Tables struct {
 type Scope struct {
 	Name, Version StringID
 	Attrs         Value // of type JSON: the OTLP key-value list; zero if none
+
+	// What only a conversion keeps: of the lists that the spans stood in, and of
+	// their resource, which differs from others in no attribute for it.
+	SchemaURL, ResourceSchemaURL StringID
+	Dropped, ResourceDropped     uint32 // attributes
 }
 
 // A Resource is the entity that recorded spans or points.
@@ -221,7 +226,8 @@ func (t *Tables) AbsorbMore(o *Tables, m *Remap) {
 		m.Resources = append(m.Resources, t.addResource(attrs))
 	}
 	for _, s := range o.scopes[len(m.Scopes):] {
-		m.Scopes = append(m.Scopes, t.AddScope(Scope{m.Strings[s.Name], m.Strings[s.Version], m.Value(s.Attrs)}))
+		m.Scopes = append(m.Scopes, t.AddScope(Scope{m.Strings[s.Name], m.Strings[s.Version], m.Value(s.Attrs),
+			m.Strings[s.SchemaURL], m.Strings[s.ResourceSchemaURL], s.Dropped, s.ResourceDropped}))
 	}
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +18,8 @@ func convertCommand() *cobra.Command {
 		Short: "write any input as OTLP: JSON lines or length-prefixed protobuf",
 		Long: `Convert reads whatever analyze reads and writes spans and metric points as the
 Collector's file exporter does, with all attributes. What could not be read is
-told on standard error.`,
+told on standard error, and so is what is not written: descriptions, scopes and
+schema URLs of metrics, and attributes of exemplars.`,
 		Example: `  tailscope convert --to json jaeger-export.json > traces.jsonl`,
 		RunE: func(c *cobra.Command, args []string) error {
 			encodings := map[string]ingest.Encoding{"json": ingest.JSONLines, "proto": ingest.ProtoFrames}
@@ -40,6 +43,9 @@ told on standard error.`,
 				if more := f.ErrorsTotal - int64(len(f.Errors)); more > 0 {
 					fmt.Fprintf(c.ErrOrStderr(), "tailscope: %s: %d more\n", printable(f.Path), more)
 				}
+			}
+			for _, what := range slices.Sorted(maps.Keys(set.Lost)) {
+				fmt.Fprintf(c.ErrOrStderr(), "tailscope: not written: %s (%d)\n", what, set.Lost[what])
 			}
 			return write(c.OutOrStdout(), output, func(w io.Writer) error { return ingest.Convert(w, set, encoding) })
 		},

@@ -71,7 +71,7 @@ func (f *analyzeFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.population, "population", d.Population.String(), "who counts: answered, or success for completed requests only")
 	c.Flags().Float64Var(&f.quantile, "quantile", d.Quantile, "the quantile that the analysis is about")
 	c.Flags().Float64Var(&f.alpha, "alpha", d.Alpha, "false discovery rate over endpoints; intervals hold with 1 - alpha")
-	c.Flags().Int64Var(&f.seed, "seed", 0, "seed of all resampling")
+	c.Flags().Int64Var(&f.seed, "seed", 0, "add `N` to what resampling draws from the data: by how much the ends of intervals move is not the data's")
 	c.Flags().IntVar(&f.top, "top", 20, "show the `N` most important endpoints; 0 for all")
 	c.Flags().BoolVar(&f.brief, "brief", false, "only the verdicts, where the time goes and the causes (text, markdown, html)")
 	c.Flags().StringVar(&f.minEffect, "min-effect", "", "smallest `CHANGE` that counts, as 5%, 1ms or both with a comma")

@@ -478,6 +478,45 @@ func (b *builder) mix(r *report.Report, e *report.Endpoint) {
 		t.Rows = append(t.Rows, more(n, "value", len(t.Columns)))
 	}
 	b.add(t)
+	b.mixSplit(r, e.MixSplit)
+}
+
+// mixSplit says how much of the change is other shares and how much other latencies, in both orders.
+func (b *builder) mixSplit(r *report.Report, m *report.MixSplit) {
+	if m == nil {
+		return
+	}
+	t := Table{Columns: []Column{{Head: "by " + b.name(m.Attribute), Shrink: true}, {Head: "then", Right: true}, {Head: "other shares", Right: true}, {Head: b.confidence(r), Right: true, Under: true},
+		{Head: "other latencies", Right: true}, {Head: b.confidence(r), Right: true, Under: true}, {Head: "one-sided", Right: true}, {Head: "rests on", Right: true}}}
+	var all []report.Num
+	for _, o := range m.Orders {
+		all = append(all, o.CounterfactualMs, o.MixMs, o.BehaviourMs)
+	}
+	s := scaleOf(0, all...)
+	for _, o := range m.Orders {
+		name := "the current requests with the shares before"
+		if o.Reweighted == report.Baseline {
+			name = "the requests before with the current shares"
+		}
+		first := cell(name)
+		if o.Reweighted == m.Lead {
+			first.Text = append(first.Text, b.note("leads: it rests on more requests beyond the quantile"))
+		}
+		t.Rows = append(t.Rows, Row{Cells: []Cell{first, b.num(s.num(o.CounterfactualMs)), b.num(s.signed(o.MixMs, o.MixCIMs)), b.dimNum(s.interval(o.MixCIMs, true)), b.num(s.signed(o.BehaviourMs, o.BehaviourCIMs)),
+			b.dimNum(s.interval(o.BehaviourCIMs, true)), b.num(s.plus(o.SupportMs.Or(0))), cell(count(o.TailN))}})
+	}
+	b.add(t)
+	line := "Mix or behaviour, in " + s.unit + ": " + m.Strength
+	switch m.Strength {
+	case "weak":
+		line = "Mix or behaviour, in " + s.unit + ": weak, since fewer than 20 independent requests lie beyond the quantile"
+	case "cannot separate":
+		line = "Mix or behaviour, in " + s.unit + ": they cannot be separated, since fewer than 10 independent requests lie beyond the quantile"
+	}
+	if x := max(m.OnlyBaseline, m.OnlyCurrent); x > 0 {
+		line += fmt.Sprintf("; %s of the requests before and %s now have values that the other side lacks, and are not reweighted", percent(float64(m.OnlyBaseline)), percent(float64(m.OnlyCurrent)))
+	}
+	b.add(Para{Tight: true, Text: Text{dim(line + ".")}})
 }
 
 // guards lists the guards that hold; those that do not stand under the verdict.
@@ -508,12 +547,21 @@ func (b *builder) exemplars(e *report.Endpoint) {
 		return
 	}
 	b.heading(3, plain("Requests worth opening"))
-	t := Table{Columns: []Column{{Head: "trace", Shrink: true}, {Head: "set"}, {Head: "duration", Right: true}, {Head: "why", Wrap: true}}}
+	t := Table{Columns: []Column{{Head: "trace", Shrink: true}, {Head: "set"}, {Head: "duration", Right: true}, {Head: "at", Right: true}, {Head: "why", Wrap: true}}}
 	for _, x := range e.Exemplars[:min(len(e.Exemplars), tableRows)] {
-		t.Rows = append(t.Rows, Row{Cells: []Cell{cell(b.name(x.TraceID)), cell(x.Set), b.num(dur(x.DurationMs)), cell(b.prose(x.Why))}})
+		t.Rows = append(t.Rows, Row{Cells: []Cell{cell(b.name(x.TraceID)), cell(x.Set), b.num(dur(x.DurationMs)), cell(place(x.Percentile)), cell(b.prose(x.Why))}})
 	}
 	if n := len(e.Exemplars) - tableRows; n > 0 {
 		t.Rows = append(t.Rows, more(n, "request", len(t.Columns)))
 	}
 	b.add(t, Para{Text: Text{dim("tailscope trace ID PATH… shows one as a waterfall.")}, Tight: true})
+}
+
+// place is a share of requests, 0..1, as a percentile.
+func place(x report.Num) string {
+	v, ok := x.Get()
+	if !ok {
+		return ""
+	}
+	return "p" + percentile(v)
 }

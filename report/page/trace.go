@@ -2,7 +2,9 @@ package page
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tailscope/tailscope/report"
@@ -38,6 +40,7 @@ func Trace(t *report.Trace, o TraceOptions) *Page {
 	}
 	line = append(line, plain("."))
 	b.add(Para{Text: append(line, b.marks(t.Warnings)...)})
+	b.standing(t)
 	b.totals(t)
 	w, left := waterfall(b, t, rows)
 	if left > 0 {
@@ -50,6 +53,36 @@ func Trace(t *report.Trace, o TraceOptions) *Page {
 	b.beside(t, rows)
 	b.defects(t, rows)
 	return b.page()
+}
+
+// standing says how slow the request is among those of its endpoint.
+func (b *builder) standing(t *report.Trace) {
+	p := t.Place
+	if p == nil {
+		return
+	}
+	if p.Of == 1 {
+		b.add(Para{Tight: true, Text: Text{plain("It is the only request of its endpoint in these data.")}})
+		return
+	}
+	line := fmt.Sprintf("At p%s of the %s of its endpoint", percentile(float64(p.Percentile)), plural(p.Of, "request"))
+	if int64(p.Estimated+0.5) != p.Of {
+		line += ", which stand for " + count(p.Estimated)
+	}
+	if lo, ok := p.CI.Lo.Get(); ok {
+		hi, _ := p.CI.Hi.Get()
+		line += fmt.Sprintf(" (p%s … p%s with 95 %%)", percentile(lo), percentile(hi))
+	}
+	if m, ok := p.Median.Get(); ok && m > 0 {
+		line += fmt.Sprintf("; %.3g times their median of %s", float64(t.DurationNS)/1e6/m, dur(p.Median))
+	}
+	b.add(Para{Tight: true, Text: Text{plain(line + ".")}})
+}
+
+// percentile is a share, 0..1, as the number of a percentile: never rounded up to 100.
+func percentile(x float64) string {
+	v := math.Floor(1e5*x+1e-6) / 1e3
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 2, 64), "0"), ".")
 }
 
 // totals says what the request's time was spent on.

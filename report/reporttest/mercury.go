@@ -93,6 +93,10 @@ func home() report.Endpoint {
 			{Attribute: "customer.class", Value: "standard", Baseline: report.Some(0.72), Current: report.Some(0.69), OddsRatio: report.Some(0.87), OddsCI: between(0.81, 0.93), EffectP99Ms: report.Some(-41)},
 			{Attribute: "http.response.status_code", Value: "504", Baseline: report.Some(0), Current: report.Some(0.0023), OddsRatio: report.Null, OddsCI: upTo(3.1), EffectP99Ms: report.Some(513), Consequence: true},
 		},
+		MixSplit: &report.MixSplit{Attribute: "customer.class", Lead: report.Current, Strength: "weak", OnlyCurrent: 0.002, Orders: report.List[report.MixOrder]{
+			{Reweighted: report.Current, CounterfactualMs: report.Some(462), MixMs: report.Some(25), MixCIMs: between(4, 61), BehaviourMs: report.Some(195), BehaviourCIMs: between(121, 240), SupportMs: report.Some(-1), TailN: 17},
+			{Reweighted: report.Baseline, CounterfactualMs: report.Some(281), MixMs: report.Some(13), MixCIMs: between(-9, 40), BehaviourMs: report.Some(207), BehaviourCIMs: report.Open, SupportMs: report.Some(-1), TailN: 9},
+		}},
 		Guards: report.List[report.Guard]{
 			{Kind: report.PopulationGuard, Status: report.GuardOK, Detail: "failed 0.1 % and 0.1 %, cancelled 0.3 % and 0.5 %"},
 			{Kind: report.MixGuard, Status: report.GuardWarn, Detail: "customer.class=enterprise went from 5 % to 9 % of the requests"},
@@ -102,9 +106,9 @@ func home() report.Endpoint {
 			{Kind: report.RunsGuard, Status: report.GuardWarn, Detail: "one run a side: window-to-window variation unknown"},
 		},
 		Exemplars: report.List[report.Exemplar]{
-			{TraceID: "1f4e9c162aff06acb50064d86a79c263", Set: report.Current, DurationMs: report.Some(489.1), Why: "nearest to p99; waits 226 ms for a connection to pricing"},
-			{TraceID: "77ab10d8a5a0c3b1e6f2b2c4d9a01b55", Set: report.Baseline, DurationMs: report.Some(267.4), Why: "nearest to p99 before"},
-			{TraceID: "c2100000000000000000000000000001", Set: report.Current, DurationMs: report.Some(1204.9), Why: "the slowest"},
+			{TraceID: "1f4e9c162aff06acb50064d86a79c263", Set: report.Current, DurationMs: report.Some(489.1), Percentile: report.Some(0.9901), Why: "nearest to p99; waits 226 ms for a connection to pricing"},
+			{TraceID: "77ab10d8a5a0c3b1e6f2b2c4d9a01b55", Set: report.Baseline, DurationMs: report.Some(267.4), Percentile: report.Some(0.99), Why: "nearest to p99 before"},
+			{TraceID: "c2100000000000000000000000000001", Set: report.Current, DurationMs: report.Some(1204.9), Percentile: report.Some(1), Why: "the slowest"},
 		},
 		Warnings: report.List[string]{"gateway and pricing are on different hosts: up to 0.4 ms of a wait may be clock skew"},
 	}
@@ -395,6 +399,7 @@ func SingleSet() *report.Report {
 			l[i].BaselineMs, l[i].DeltaMs, l[i].CIMs, l[i].PathSwitch, l[i].Warnings = report.Num{}, report.Num{}, report.Interval{}, report.Null, nil
 		}
 	}
+	e.MixSplit = nil
 	for i := range e.Queues {
 		e.Queues[i].Baseline, e.Queues[i].InferredLimitBaseline = nil, report.Num{}
 	}
