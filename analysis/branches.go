@@ -4,6 +4,7 @@ import (
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/hypotheses"
 	"github.com/tailscope/tailscope/report"
+	"github.com/tailscope/tailscope/summary"
 )
 
 const (
@@ -21,6 +22,15 @@ type branch struct {
 	blocking int // of them: those in which the path leads through it
 	dragged  int
 	drag     int64 // by how much requests would be shorter without it
+
+	// Of single calls:
+	calls  int
+	self   int64
+	waited int64 // the longest that a parent waited for one
+	slack  int64
+	slacks int     // calls whose slack was asked for
+	crowd  float64 // calls of the parent that ran while it did, summed over its time
+	ran    float64 // its time
 }
 
 // branches finds what each node of the current side costs.
@@ -46,6 +56,28 @@ func (a *analyzer) branches(v *view, s *hypotheses.Side) map[graph.SlotID]*branc
 		}
 		plan := w.Plan(q.Record, nil)
 		values := plan.Values(nil)
+		slack := e.Slack(plan)
+		for slot, calls := range has {
+			b := out[slot]
+			if b == nil {
+				b = &branch{}
+				out[slot] = b
+			}
+			for _, c := range calls {
+				b.calls++
+				b.self += w.Self(c)
+				b.waited = max(b.waited, w.Waited(c))
+				if x := w.Slack(slack, c); x >= 0 {
+					b.slack += x
+					b.slacks++
+				}
+			}
+		}
+		crowds(q, func(c int32, crowd, ran float64) {
+			b := out[v.Relative(q, q.Calls[c].Slot)]
+			b.crowd += crowd
+			b.ran += ran
+		})
 		for slot, calls := range has {
 			b := out[slot]
 			if b == nil {
@@ -73,12 +105,49 @@ func (a *analyzer) branches(v *view, s *hypotheses.Side) map[graph.SlotID]*branc
 
 // fill shows a branch on its node.
 func (b *branch) fill(n *report.Node) {
-	n.BlockingShare, n.DragMs = report.Null, report.Null
+	n.BlockingShare, n.DragMs, n.SlackMs, n.SelfMs, n.Concurrency, n.WaitedUpToMs = report.Null, report.Null, report.Null, report.Null, report.Null, report.Null
 	if b == nil {
 		return
 	}
 	n.BlockingShare = report.Some(float64(b.blocking) / float64(b.requests))
+	n.SelfMs = msOf(float64(b.self) / float64(b.calls))
+	if n.Parent >= 0 {
+		if b.slacks > 0 {
+			n.SlackMs = msOf(float64(b.slack) / float64(b.slacks))
+		}
+		if b.ran > 0 {
+			n.Concurrency = report.Some(b.crowd / b.ran)
+		}
+		if n.WaitedFor {
+			n.WaitedUpToMs = report.Ms(b.waited)
+		}
+	}
 	if b.dragged > 0 {
 		n.DragMs = msOf(float64(b.drag) / float64(b.dragged))
+	}
+}
+
+// crowds tells of each call how many calls of its parent, itself included, ran
+// while it did: the sum over its time, and its time. Where more than maxDragged
+// calls have one parent, it tells of none.
+func crowds(q *summary.Request, tell func(call int32, crowd, ran float64)) {
+	var kids []int32
+	for p := range q.Calls {
+		kids = kids[:0]
+		for i := int32(p) + 1; i < int32(p)+q.Calls[p].Len; i += q.Calls[i].Len {
+			kids = append(kids, i)
+		}
+		if len(kids) > maxDragged {
+			continue
+		}
+		for _, i := range kids {
+			o := q.Calls[i].Outer().Interval
+			crowd := 0.0
+			for _, k := range kids {
+				x := q.Calls[k].Outer().Interval.Clip(o)
+				crowd += max(0, float64(x.Duration()))
+			}
+			tell(i, crowd, float64(o.Duration()))
+		}
 	}
 }

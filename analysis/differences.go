@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/hypotheses"
 	"github.com/tailscope/tailscope/report"
+	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
 )
 
@@ -58,6 +60,13 @@ func (a *analyzer) differences(e *report.Endpoint, v *view, ids map[graph.SlotID
 	}
 	slices.SortFunc(lost, func(x, y graph.SlotID) int { return strings.Compare(d.Path(x), d.Path(y)) })
 	was := a.renamed(came, lost, cur, base)
+	isNew, wasNamed := map[graph.SlotID]bool{}, map[graph.SlotID]bool{}
+	for _, slot := range came {
+		isNew[slot] = true
+	}
+	for _, old := range was {
+		wasNamed[old] = true
+	}
 	for _, slot := range order {
 		n, b := cur[slot], base[slot]
 		switch old, renamed := was[slot]; {
@@ -65,7 +74,7 @@ func (a *analyzer) differences(e *report.Endpoint, v *view, ids map[graph.SlotID
 			add(report.Renamed, slot, share(base[old]), share(n), "same place, same callee; the name differs")
 			e.Structure.Differences[len(e.Structure.Differences)-1].Was = a.shownOperation(d.SlotAt(old))
 			b = base[old]
-		case slices.Contains(came, slot):
+		case isNew[slot]:
 			add(report.NewHop, slot, share(b), share(n), "")
 			continue
 		case b == nil:
@@ -81,11 +90,7 @@ func (a *analyzer) differences(e *report.Endpoint, v *view, ids map[graph.SlotID
 		}
 	}
 	for _, slot := range lost {
-		gone := true
-		for _, old := range was {
-			gone = gone && old != slot
-		}
-		if gone {
+		if !wasNamed[slot] {
 			add(report.LostHop, slot, share(base[slot]), share(cur[slot]), "")
 		}
 	}
@@ -94,6 +99,7 @@ func (a *analyzer) differences(e *report.Endpoint, v *view, ids map[graph.SlotID
 			add(report.Renamed, r.To, share(b), share(n), "was "+a.shownOperation(d.SlotAt(r.From)))
 		}
 	}
+	a.waits(v, order, cur, base, add)
 	for _, r := range v.Reorders() {
 		kind := report.Parallelized
 		if r.Serial {
@@ -106,6 +112,46 @@ func (a *analyzer) differences(e *report.Endpoint, v *view, ids map[graph.SlotID
 		slices.Sort(names)
 		add(kind, r.Parent, r.Was, r.Is, "calls concerned: "+strings.Join(names, ", "))
 	}
+}
+
+// waits tells of calls that the callers of one side wait for and those of the
+// other do not, or give up on.
+func (a *analyzer) waits(v *view, order []graph.SlotID, cur, base map[graph.SlotID]*nodeStat, add func(report.DifferenceKind, graph.SlotID, float64, float64, string)) {
+	for _, slot := range order {
+		n, b := cur[slot], base[slot]
+		if b == nil || a.reading.Dict.SlotAt(slot).Parent == graph.NoSlot {
+			continue
+		}
+		was, is := waitedIn(v.Sides[summary.Baseline], b), waitedIn(v.side(), n)
+		if was.Verdict == is.Verdict || was.N == 0 || is.N == 0 {
+			continue
+		}
+		x, y := float64(was.Refuted)/float64(was.N), float64(is.Refuted)/float64(is.N)
+		p := float64(was.Refuted+is.Refuted) / float64(was.N+is.N)
+		if math.Abs(x-y) <= certain*math.Sqrt(p*(1-p)*(1/float64(was.N)+1/float64(is.N))) {
+			continue
+		}
+		text := map[graph.WaitedVerdict]string{graph.WaitedUndecided: "waited for", graph.WaitedHeld: "waited for", graph.Asynchronous: "not waited for", graph.Abandoned: "waited for, and given up on now and then"}
+		if text[was.Verdict] != text[is.Verdict] {
+			add(report.WaitChanged, slot, x, y, "was "+text[was.Verdict]+"; is "+text[is.Verdict])
+		}
+	}
+}
+
+// waitedIn is what a side says of who waits for a node: of all slots that are it.
+func waitedIn(s *hypotheses.Side, n *nodeStat) graph.WaitedFor {
+	var sum graph.WaitedFor
+	first := true
+	for abs := range n.absolute {
+		w := s.Verdicts().WaitedFor(abs)
+		sum.N += w.N
+		sum.Refuted += w.Refuted
+		if first || w.Verdict < sum.Verdict { // waited for by anyone is waited for
+			sum.Verdict = w.Verdict
+		}
+		first = false
+	}
+	return sum
 }
 
 // certain is how many standard errors a difference of structure must have.
@@ -133,6 +179,10 @@ func (n *nodeStat) variance() float64 {
 	return max(0, float64(n.squares)/of-mean*mean) / of
 }
 
+// maxRenames is how many pairs of a call that came and one that went are compared:
+// where there are more, names hold ids and come and go by themselves.
+const maxRenames = 10_000
+
 // minAlike is the share of the calls below two nodes that must be the same for
 // one to be the other under a new name.
 const minAlike = 0.5
@@ -143,6 +193,9 @@ const minAlike = 0.5
 func (a *analyzer) renamed(came, lost []graph.SlotID, cur, base map[graph.SlotID]*nodeStat) map[graph.SlotID]graph.SlotID {
 	d := a.reading.Dict
 	out := map[graph.SlotID]graph.SlotID{}
+	if len(came)*len(lost) > maxRenames {
+		return out
+	}
 	taken := map[graph.SlotID]bool{}
 	often := func(n *nodeStat) float64 { return float64(n.calls) / float64(max(n.of, 1)) }
 	for _, n := range came {

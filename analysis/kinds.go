@@ -135,7 +135,9 @@ func (a *analyzer) kindRows(v *view) ([]report.Endpoint, error) {
 				s.All = slices.DeleteFunc(slices.Clone(s.All), func(q *summary.Request) bool { return !k.of(q) })
 			}
 		}
-		views = append(views, &view{Comparison: c})
+		w := &view{Comparison: c}
+		a.ownOrders(w)
+		views = append(views, w)
 	}
 	if a.reading.Comparison() {
 		changed := v.P <= a.opt.Alpha
@@ -161,6 +163,7 @@ func (a *analyzer) kindRows(v *view) ([]report.Endpoint, error) {
 		a.verdict(&e, w)
 		testGuards(&e, w)
 		a.allocate(&e, w, a.structure(&e, w))
+		a.exemplars(&e, w)
 		e.LateWork.MeanInFlight, e.ReplayInexact = report.Null, report.Null
 		if a.reading.Comparison() {
 			e.LateWork.Baseline = &report.LateTotals{MeanInFlight: report.Null}

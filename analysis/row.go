@@ -373,6 +373,9 @@ func (a *analyzer) exemplars(e *report.Endpoint, v *view) {
 				break
 			}
 		}
+		if at := medoid(s, a.o.Quantile); at >= 0 {
+			tell(s.Counted[at], fmt.Sprintf("stands for those around p%g", 100*a.o.Quantile))
+		}
 		// The longest that a metric names and whose trace is here.
 		for _, m := range s.Metered {
 			at := slices.IndexFunc(s.Counted, func(q *summary.Request) bool { return q.TraceID == m.Exemplar })

@@ -3,6 +3,7 @@ package analysis
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
@@ -72,10 +73,12 @@ func (a *analyzer) structure(e *report.Endpoint, v *view) map[graph.SlotID]repor
 	for _, parent := range append([]graph.SlotID{graph.NoSlot}, order...) {
 		if parent != graph.NoSlot {
 			a.edges(e, v, children[parent], ids, cur)
+			a.exclusions(e, v, children[parent], ids, cur)
 		}
 	}
+	a.tooMany(e, children, ids)
 	if len(order) > 0 {
-		e.Structure.Expression = a.expression(v, order[0], children[order[0]], cur)
+		e.Structure.Expression = a.expression(v, order[0], &e.Structure, ids, children, cur)
 	}
 	a.differences(e, v, ids, order, cur, base)
 	return ids
@@ -142,7 +145,7 @@ func (a *analyzer) node(v *view, slot graph.SlotID, ids map[graph.SlotID]report.
 	if id, ok := ids[s.Parent]; ok {
 		r.Parent = id
 	}
-	verdicts := v.side().Set.Calibration.Verdicts
+	verdicts := v.side().Verdicts()
 	async := int64(0)
 	for abs := range n.absolute {
 		w := verdicts.WaitedFor(abs)
@@ -181,11 +184,28 @@ func times(n *nodeStat) report.NodeTimes {
 // order is what the set says of one node before another: of all slots that are
 // these nodes.
 func (a *analyzer) order(v *view, x, y *nodeStat) graph.Order {
-	return orderIn(v.side().Set.Calibration.Verdicts, a.reading.Dict, x, y)
+	return orderIn(v.side().Verdicts(), a.reading.Dict, x, y)
 }
 
 func orderIn(verdicts *graph.Verdicts, d *graph.Dict, x, y *nodeStat) graph.Order {
-	var sum graph.Order
+	sum, gaps := countsIn(verdicts, d, x, y)
+	if len(gaps) == 1 {
+		sum.Gaps = gaps[0] // not to be added to
+		return sum
+	}
+	for i := range gaps {
+		sum.Gaps.Merge(&gaps[i])
+	}
+	return sum
+}
+
+// orderCounts is order without the gaps.
+func (a *analyzer) orderCounts(v *view, x, y *nodeStat) graph.Order {
+	sum, _ := countsIn(v.side().Verdicts(), a.reading.Dict, x, y)
+	return sum
+}
+
+func countsIn(verdicts *graph.Verdicts, d *graph.Dict, x, y *nodeStat) (sum graph.Order, gaps []graph.Sketch) {
 	for ax := range x.absolute {
 		for ay := range y.absolute {
 			if d.SlotAt(ax).Parent != d.SlotAt(ay).Parent || x == y && ax != ay {
@@ -194,11 +214,13 @@ func orderIn(verdicts *graph.Verdicts, d *graph.Dict, x, y *nodeStat) graph.Orde
 			o := verdicts.Order(ax, ay)
 			sum.Held += o.Held
 			sum.Refuted += o.Refuted
-			sum.Gaps.Merge(&o.Gaps)
+			if o.Gaps.N() > 0 {
+				gaps = append(gaps, o.Gaps)
+			}
 			sum.Verdict = max(sum.Verdict, o.Verdict)
 		}
 	}
-	return sum
+	return sum, gaps
 }
 
 // edges lists the orders between siblings that are held, or that nothing
@@ -208,6 +230,7 @@ func (a *analyzer) edges(e *report.Endpoint, v *view, kids []graph.SlotID, ids m
 	if n < 2 || n > maxEdges {
 		return
 	}
+	first := len(e.Structure.Edges)
 	kept := make([]bool, n*n)
 	orders := make([]graph.Order, n*n)
 	for i := range n {
@@ -234,6 +257,7 @@ func (a *analyzer) edges(e *report.Endpoint, v *view, kids []graph.SlotID, ids m
 			}
 		}
 	}
+	v.follow(e.Structure.Edges[first:], a.reading.Dict.SlotAt(kids[0]).Parent, kids, ids)
 }
 
 // maxEdges is how many siblings are compared for the reduction, whose cost is
@@ -245,12 +269,48 @@ const maxEdges = 256
 // has two.
 const always = 0.97
 
-// expression is the structure of the entry's own calls: what is serial is
-// added, what is parallel is the maximum of.
-func (a *analyzer) expression(v *view, root graph.SlotID, kids []graph.SlotID, cur map[graph.SlotID]*nodeStat) string {
-	var groups [][]graph.SlotID
+// maxTerms is how many terms an expression spells out.
+const maxTerms = 60
+
+// expression is the structure of the entry's own calls: what is serial is added,
+// what is parallel is the maximum of. Where the entry does no more than to call one
+// other, the structure of that one follows in brackets.
+func (a *analyzer) expression(v *view, root graph.SlotID, s *report.Structure, ids map[graph.SlotID]report.NodeID, children map[graph.SlotID][]graph.SlotID, cur map[graph.SlotID]*nodeStat) string {
+	var text strings.Builder
+	closing := 0
+	for {
+		terms, only := a.terms(v, children[root], s, ids, cur)
+		text.WriteString(strings.Join(append([]string{"own"}, terms...), " + "))
+		if only == graph.NoSlot || len(children[only]) == 0 || closing == maxNested {
+			break
+		}
+		text.WriteString(" (")
+		closing++
+		root = only
+	}
+	return text.String() + strings.Repeat(")", closing)
+}
+
+// maxNeighbours is how many calls of a group are asked whether they are before the
+// next one.
+const maxNeighbours = 64
+
+// maxNested is how many calls deep an expression goes.
+const maxNested = 4
+
+// terms are those of the calls of one node; only is the call of a node that waits
+// for no other, else NoSlot.
+func (a *analyzer) terms(v *view, kids []graph.SlotID, s *report.Structure, ids map[graph.SlotID]report.NodeID, cur map[graph.SlotID]*nodeStat) (terms []string, only graph.SlotID) {
+	// A group is calls of which none is surely before another: calls at once, or
+	// calls that exclude each other and so take their turns.
+	type group struct {
+		calls []graph.SlotID
+		turns bool
+	}
+	var groups []group
+	left := 0
+	w := v.side().Verdicts()
 	for _, k := range kids {
-		w := v.side().Set.Calibration.Verdicts
 		async := true
 		for abs := range cur[k].absolute {
 			async = async && w.WaitedFor(abs).Verdict == graph.Asynchronous
@@ -258,17 +318,31 @@ func (a *analyzer) expression(v *view, root graph.SlotID, kids []graph.SlotID, c
 		if async {
 			continue
 		}
-		joined := len(groups) > 0 && slices.ContainsFunc(groups[len(groups)-1], func(m graph.SlotID) bool {
-			o := a.order(v, cur[m], cur[k])
-			return o.Held == 0 || o.Verdict == graph.OrderRefuted
-		})
-		if joined {
-			groups[len(groups)-1] = append(groups[len(groups)-1], k)
-		} else {
-			groups = append(groups, []graph.SlotID{k})
+		if len(groups) >= maxTerms {
+			left++
+			continue
 		}
-		if len(groups) > 60 {
-			break
+		joined := false
+		if n := len(groups); n > 0 {
+			last := &groups[n-1]
+			apart := 0
+			for _, m := range last.calls[max(0, len(last.calls)-maxNeighbours):] {
+				o := a.orderCounts(v, cur[m], cur[k])
+				if joined = joined || o.Held == 0 || o.Verdict == graph.OrderRefuted; !joined {
+					continue
+				}
+				if !exclusive(s, ids[m], ids[k]) {
+					break
+				}
+				apart++
+			}
+			if joined {
+				last.turns = apart == len(last.calls) && (len(last.calls) == 1 || last.turns)
+				last.calls = append(last.calls, k)
+			}
+		}
+		if !joined {
+			groups = append(groups, group{calls: []graph.SlotID{k}})
 		}
 	}
 	name := func(slot graph.SlotID) string {
@@ -286,17 +360,31 @@ func (a *analyzer) expression(v *view, root graph.SlotID, kids []graph.SlotID, c
 		}
 		return n
 	}
-	parts := []string{"own"}
+	only = graph.NoSlot
 	for _, g := range groups {
-		if len(g) == 1 {
-			parts = append(parts, name(g[0]))
+		if len(g.calls) == 1 {
+			terms = append(terms, name(g.calls[0]))
+			only = g.calls[0]
 			continue
 		}
-		names := make([]string, len(g))
-		for i, k := range g {
-			names[i] = name(k)
+		var names []string
+		for _, k := range g.calls[:min(len(g.calls), maxTerms)] {
+			names = append(names, name(k))
 		}
-		parts = append(parts, "max("+strings.Join(names, ", ")+")")
+		if n := len(g.calls) - maxTerms; n > 0 {
+			names = append(names, strconv.Itoa(n)+" more")
+		}
+		word := "max("
+		if g.turns {
+			word = "in turn("
+		}
+		terms = append(terms, word+strings.Join(names, ", ")+")")
 	}
-	return strings.Join(parts, " + ")
+	if left > 0 {
+		terms = append(terms, strconv.Itoa(left)+" more")
+	}
+	if len(terms) != 1 {
+		only = graph.NoSlot
+	}
+	return terms, only
 }

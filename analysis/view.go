@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tailscope/tailscope/config"
+	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/hypotheses"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
@@ -14,6 +15,8 @@ type view struct {
 	*hypotheses.Comparison
 
 	meanStop float64 // how long calls go on after a departure, in ns
+
+	related map[graph.SlotID][]family // once asked for
 }
 
 func (a *analyzer) view(e *summary.Endpoint) (*view, error) {

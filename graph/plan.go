@@ -58,6 +58,7 @@ func (w *Walker) Plan(r *Record, orders *Verdicts) *Plan {
 	if orders == nil {
 		orders = w.Verdicts
 	}
+	w.asked.ask(orders, r)
 	p := &Plan{halves: 2 * len(r.Calls), parent: make([]int32, 2*len(r.Calls))}
 	entry := half(0, r.Calls[0].Client.Seen())
 	p.parent[entry] = -1
@@ -82,7 +83,7 @@ func (w *Walker) Plan(r *Record, orders *Verdicts) *Plan {
 			continue
 		}
 		k := o.kids[o.at]
-		w.enter(p, orders, o.half, k)
+		w.enter(p, o.half, k)
 		o.at++
 		stack = append(stack, open{half: k, kids: kids(k)})
 	}
@@ -96,7 +97,7 @@ func (w *Walker) compareStarts(a, b int32) int {
 
 // enter plans the start of half k: after those of its earlier siblings that end
 // before it and whose order before it is not refuted.
-func (w *Walker) enter(p *Plan, orders *Verdicts, parent, k int32) {
+func (w *Walker) enter(p *Plan, parent, k int32) {
 	p.parent[k] = parent
 	s := Step{Half: k, from: int32(len(p.after))}
 	start := w.clipStart[k]
@@ -116,7 +117,7 @@ func (w *Walker) enter(p *Plan, orders *Verdicts, parent, k int32) {
 			if over := w.clipEnd[e] - start; over > 0 && over > w.touch(e, k/2) {
 				continue
 			}
-			if orders.refuted(w.r.Calls[e/2].Slot, c.Slot) == OrderRefuted {
+			if w.asked.order(w.r.Calls[e/2].Slot, c.Slot) == OrderRefuted {
 				continue
 			}
 			base = max(base, w.clipEnd[e])
@@ -184,6 +185,8 @@ const Gone = int64(-1) << 60
 
 // An Evaluator computes latencies from plans. It keeps its scratch memory.
 type Evaluator struct {
+	values, lateStart, lateEnd []int64 // of Slack
+
 	start, end []int64
 	dropped    []bool
 }
@@ -249,6 +252,50 @@ func (e *Evaluator) Run(p *Plan, values []int64, c Course) int64 {
 		e.dropped[k] = c.Begin != nil && !c.Begin(k, e.start[k])
 	}
 	return last
+}
+
+// Slack is by how much longer each half could have lasted without the request's
+// becoming longer, in ns, by the recorded stretches: zero on the critical path.
+// The result is scratch memory; halves that no step enters have -1.
+func (e *Evaluator) Slack(p *Plan) []int64 {
+	n := p.halves
+	e.values = p.Values(e.values)
+	e.Latency(p, e.values, nil) // leaves each half's end
+	e.lateStart, e.lateEnd = grow(e.lateStart, n), grow(e.lateEnd, n)
+	for i := range n {
+		e.lateStart[i], e.lateEnd[i] = unbounded, unbounded
+	}
+	// From the end: what may last until when, and so what comes before it.
+	for i := len(p.Steps) - 1; i >= 0; i-- {
+		s := &p.Steps[i]
+		k := s.Half
+		switch {
+		case s.Leave && p.parent[k] < 0:
+			e.lateEnd[k] = e.end[k]
+			fallthrough
+		case s.Leave:
+			by := e.lateEnd[k] - s.NS
+			e.lateStart[k] = min(e.lateStart[k], by)
+			for _, a := range p.after[s.from:s.to] {
+				e.lateEnd[a] = min(e.lateEnd[a], by)
+			}
+		default:
+			by := e.lateStart[k] - s.NS
+			if up := p.parent[k]; up >= 0 {
+				e.lateStart[up] = min(e.lateStart[up], by)
+			}
+			for _, a := range p.after[s.from:s.to] {
+				e.lateEnd[a] = min(e.lateEnd[a], by)
+			}
+		}
+	}
+	for i := range n {
+		e.lateEnd[i] -= e.end[i]
+		if e.lateStart[i] == unbounded {
+			e.lateEnd[i] = -1
+		}
+	}
+	return e.lateEnd
 }
 
 // after is when all that a step waits for has ended, not before at.

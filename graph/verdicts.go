@@ -100,6 +100,9 @@ type Verdicts struct {
 	Clocks *Clocks
 	orders map[[2]SlotID]*Order
 	waited []*WaitedFor // by slot; nil: nothing is known
+
+	kinds   map[kind]map[[2]SlotID]OrderVerdict // orders of kinds of request that are not those of all
+	byCalls bool                                // some kind is told by its calls
 }
 
 // SolveClocks finds the clocks' offsets from the bounds of a merged fold.

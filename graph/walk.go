@@ -67,6 +67,7 @@ type Walker struct {
 	Moved []int32
 
 	r          *Record
+	asked      asked
 	clocks     *ClockWindow
 	start, end []int64 // of each half on the entry's clock; half 2i is the client's, 2i+1 the work's
 	clipStart  []int64
@@ -78,6 +79,7 @@ type Walker struct {
 	children   []int32 // halves, ascending by clipped end
 	stack      []frame
 	aside      []int32         // where the next child of each half goes
+	spans      [][2]int64      // of what a half called
 	limits     map[int32]int32 // of the record's Limits, by call
 
 	// lastKid is when the last waited-for call of a half ended that ended before
@@ -109,6 +111,41 @@ func (w *Walker) Began(call int32, client bool) int64 { return w.start[half(call
 // Ended: see Began.
 func (w *Walker) Ended(call int32, client bool) int64 { return w.end[half(call, client)] }
 
+// Self is how long the half that did the work of a call of the last record had
+// nothing running that it had called.
+func (w *Walker) Self(call int32) int64 {
+	r := w.r
+	c := &r.Calls[call]
+	k := half(call, !c.Work.Seen())
+	w.spans = w.spans[:0]
+	for i := call + 1; i < call+c.Len; i += r.Calls[i].Len {
+		o := half(i, r.Calls[i].Client.Seen())
+		w.spans = append(w.spans, [2]int64{w.start[o], w.end[o]})
+	}
+	slices.SortFunc(w.spans, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
+	self, at := w.end[k]-w.start[k], w.start[k]
+	for _, s := range w.spans {
+		if from, to := max(s[0], at), min(s[1], w.end[k]); to > from {
+			self -= to - from
+			at = to
+		}
+	}
+	return self
+}
+
+// Waited is how long the caller of a call of the last record waited for it at most:
+// the call's time as far as the caller had neither left nor ended.
+func (w *Walker) Waited(call int32) int64 {
+	k := half(call, w.r.Calls[call].Client.Seen())
+	return w.clipEnd[k] - w.clipStart[k]
+}
+
+// Slack is that of a call, given the slack of the halves of the last record's Plan;
+// -1 of a call that is no part of the plan.
+func (w *Walker) Slack(slack []int64, call int32) int64 {
+	return slack[half(call, w.r.Calls[call].Client.Seen())]
+}
+
 func half(call int32, client bool) int32 {
 	if client {
 		return 2 * call
@@ -127,6 +164,7 @@ func (w *Walker) Walk(r *Record) {
 	w.place()
 	w.clip()
 	w.list()
+	w.asked.ask(w.Verdicts, r)
 	w.back()
 	slices.Reverse(w.Path)
 	w.splitWaits()
@@ -479,7 +517,7 @@ func (w *Walker) predecessor(f *frame) (int32, bool) {
 		c := &w.r.Calls[k/2]
 		inferred := w.Verdicts.WaitedFor(c.Slot).Verdict == WaitedUndecided
 		if f.next >= 0 {
-			switch w.Verdicts.refuted(c.Slot, w.r.Calls[f.next].Slot) {
+			switch w.asked.order(c.Slot, w.r.Calls[f.next].Slot) {
 			case OrderRefuted:
 				continue
 			case OrderUndecided:

@@ -16,6 +16,10 @@ type Side struct {
 	Set *summary.Set
 	All []*summary.Request
 
+	// Orders is what these requests alone tell of orders and of who is waited for;
+	// nil: what the whole set tells stands.
+	Orders *graph.Verdicts
+
 	// Counted is those of All that are in the percentiles; Sample is their
 	// latencies, in the same order.
 	Counted []*summary.Request
@@ -28,6 +32,14 @@ type Side struct {
 	// Entries is the ledger of each of Counted; components are the
 	// Comparison's.
 	Entries [][]stats.Entry
+}
+
+// Verdicts is what is known of orders and of who is waited for.
+func (s *Side) Verdicts() *graph.Verdicts {
+	if s.Orders != nil {
+		return s.Orders
+	}
+	return s.Set.Calibration.Verdicts
 }
 
 // A Component is a node of the endpoint and a kind of time spent there.
@@ -148,11 +160,13 @@ func (c *Comparison) charge() {
 		l := summary.NewLedger(s.Set.Calibration)
 		for _, q := range s.Counted {
 			var row []cell
+			place := map[Component]int{}
 			for _, p := range l.Charge(q.Record) {
 				k := Component{c.Relative(q, p.Slot), p.Kind}
-				at := slices.IndexFunc(row, func(x cell) bool { return x.Component == k })
-				if at < 0 {
+				at, ok := place[k]
+				if !ok {
 					at = len(row)
+					place[k] = at
 					row = append(row, cell{Component: k})
 					seen[k] = 0
 				}

@@ -27,7 +27,7 @@ func (c *Comparison) Reorders() []Reorder {
 	if c.Sides[summary.Baseline] == nil {
 		return nil
 	}
-	was, is := c.Sides[summary.Baseline].Set.Calibration.Verdicts, c.Sides[summary.Current].Set.Calibration.Verdicts
+	was, is := c.Sides[summary.Baseline].Verdicts(), c.Sides[summary.Current].Verdicts()
 	rel := map[graph.SlotID]graph.SlotID{}
 	kids := map[graph.SlotID][]graph.SlotID{} // absolute
 	for _, q := range c.Sides[summary.Current].Counted {

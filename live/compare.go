@@ -57,6 +57,9 @@ type job struct {
 
 // report has a report made of a window that was just completed.
 func (e *Engine) report(c *completed, now time.Time) {
+	if e.o.NoReports {
+		return
+	}
 	j := job{at: now, index: c.index, cut: c.open}
 	if e.o.Window > 0 {
 		j.window = e.begins(c.index)
@@ -142,6 +145,9 @@ func (e *Engine) analyze(j job) (*Published, error) {
 				}
 			}
 			l.Files = append(l.Files, f)
+			for _, s := range joined {
+				s.Bound(e.recordBudget / 2 / int64(len(joined)))
+			}
 		}
 		l.Sides[side] = joined
 	}

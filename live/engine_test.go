@@ -245,7 +245,7 @@ func TestCountsOfBadSpans(t *testing.T) {
 		t.Fatalf("%+v", s)
 	}
 	idle(t, e, epoch, 30*time.Second)
-	if s := checked(t, e); s.Analysed != 8 || s.Rejected != 3 || s.Duplicates != 2 || s.OutOfOrder != 1 {
+	if s := checked(t, e); s.Analysed != 8 || s.Rejected != 3 || s.Duplicates != 2 || s.OutOfOrder < 1 || s.OutOfOrder > 3 { // by which slot is collected first
 		t.Errorf("%+v", s)
 	}
 }

@@ -60,6 +60,9 @@ type Options struct {
 	// OnlyRegressions writes reports only where a regression is found.
 	OnlyRegressions bool
 
+	// NoReports makes none: the snapshots are all that is wanted.
+	NoReports bool
+
 	// Report is told of every report, never by two goroutines at once; may be nil.
 	Report func(*Published)
 

@@ -169,6 +169,28 @@ func (f *folder) close() {
 	for _, a := range f.to {
 		a.Close()
 	}
+	f.e.bound()
+}
+
+// bound drops records of open windows that are beyond their share of the memory,
+// each window's by its part of it.
+func (e *Engine) bound() {
+	if e.recordBytes() <= e.recordBudget {
+		return
+	}
+	parts := int64(0)
+	for _, w := range e.windows {
+		parts += int64(len(w.parts))
+	}
+	for _, w := range e.windows {
+		w.bytes = 0
+		for _, s := range w.parts {
+			s.Bound(e.recordBudget / 2 / parts) // half, so that it is not at once too much again
+			for _, r := range s.Records {
+				w.bytes += recordBytes(r)
+			}
+		}
+	}
 }
 
 // version is the version of a trace: that of the service that counts, else of
@@ -283,6 +305,29 @@ func (e *Engine) keep(c *completed) {
 	for len(e.completed) > 1 && (len(e.completed) > e.o.History+1 || e.keptBytes() > e.o.Memory/8) {
 		e.completed = slices.Delete(e.completed, 0, 1)
 	}
+}
+
+// Snapshot is the encoded snapshot of the last completed window, all versions
+// joined; nil if there is none.
+func (e *Engine) Snapshot() ([]byte, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.completed) == 0 {
+		return nil, nil
+	}
+	parts := e.completed[len(e.completed)-1].parts
+	if len(parts) == 1 {
+		return parts[0].snapshot, nil
+	}
+	joined := summary.New()
+	for _, p := range parts {
+		runs, err := summary.Decode(p.snapshot)
+		if err != nil {
+			return nil, err
+		}
+		joined.Merge(runs[0])
+	}
+	return summary.Encode([]*summary.Summary{joined}), nil
 }
 
 func (e *Engine) keptBytes() (n int64) {

@@ -41,6 +41,10 @@ func (r *Report) Check() error {
 				bad("%s.%s: there is no node %d", at, fmt.Sprintf(format, args...), id)
 			}
 		}
+		for j, d := range e.Structure.Exclusions {
+			node(d.A, "structure.exclusions[%d].a", j)
+			node(d.B, "structure.exclusions[%d].b", j)
+		}
 		for j, d := range e.Structure.Edges {
 			node(d.From, "structure.edges[%d].from", j)
 			node(d.To, "structure.edges[%d].to", j)

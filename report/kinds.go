@@ -149,10 +149,11 @@ const (
 	Parallelized DifferenceKind = "parallelized" // and the other way round
 	Wider        DifferenceKind = "wider"        // more calls per parent
 	Narrower     DifferenceKind = "narrower"
+	WaitChanged  DifferenceKind = "waited-for" // whether its parent waits for a call, or gives up on it
 )
 
 // DifferenceKinds are all kinds of structural differences.
-var DifferenceKinds = []DifferenceKind{NewHop, LostHop, Renamed, Serialized, Parallelized, Wider, Narrower}
+var DifferenceKinds = []DifferenceKind{NewHop, LostHop, Renamed, Serialized, Parallelized, Wider, Narrower, WaitChanged}
 
 // A Mode is how often and how a node's call is made in one request.
 type Mode string

@@ -32,6 +32,7 @@ type Structure struct {
 	Expression  string           `json:"expression"`  // "ingress + profile + max(inventory, …) + respond"
 	Nodes       List[Node]       `json:"nodes"`       // in pre-order: a parent stands before its children
 	Edges       List[Edge]       `json:"edges"`       // the kept reduction of the order between siblings
+	Exclusions  List[Exclusion]  `json:"exclusions"`  // siblings that never run at once, in either order
 	Differences List[Difference] `json:"differences"` // between the sets
 	Warnings    List[string]     `json:"warnings"`    // doubts about it
 }
@@ -58,8 +59,12 @@ type Node struct {
 	WaitedForHeld    int64 `json:"waited_for_held"`    // requests in which its end let the parent go on
 
 	// Of at most 500 requests, evenly spread. A branch is the node and all below it.
-	BlockingShare Num `json:"blocking_share"` // requests in which the critical path leads through the branch, of those that have it
-	DragMs        Num `json:"drag_ms"`        // mean time by which a request that has the branch would be shorter without it; null of the root
+	SlackMs       Num `json:"slack_ms"`        // mean time by which a call could have lasted longer without the request's doing so; null of the root
+	SelfMs        Num `json:"self_ms"`         // mean time of a call in which nothing ran that it had called
+	Concurrency   Num `json:"concurrency"`     // mean number of calls of its parent that run while one does, itself included; null of the root
+	WaitedUpToMs  Num `json:"waited_up_to_ms"` // the longest that a parent waited for a call of it; null of what is not waited for
+	BlockingShare Num `json:"blocking_share"`  // requests in which the critical path leads through the branch, of those that have it
+	DragMs        Num `json:"drag_ms"`         // mean time by which a request that has the branch would be shorter without it; null of the root
 
 	Baseline *NodeTimes `json:"baseline,omitempty"` // durations before
 	Current  NodeTimes  `json:"current"`            // durations now
@@ -81,6 +86,22 @@ type Edge struct {
 	Held     int64  `json:"held"`       // requests that keep the order
 	Refuted  int64  `json:"refuted"`    // requests in which From still ran when To began
 	GapP50Ms Num    `json:"gap_p50_ms"` // median time between them
+
+	// Of the requests in which From ended last of all that come before To.
+	GapP10Ms Num `json:"gap_p10_ms"` // 10th percentile of the time between them; null of fewer than 20 requests
+	GapP90Ms Num `json:"gap_p90_ms"` // 90th percentile
+	Follows  Num `json:"follows"`    // 1: the gap is what it is however long From takes: To waits for its end; 0: it shrinks as From takes longer: To begins by itself, so far; null: cannot be told
+}
+
+// An Exclusion is two siblings that both came first, never overlapped, and by chance would have: a lock or a single
+// connection lets one at a time through.
+type Exclusion struct {
+	A        NodeID `json:"a"`         // the sibling that stands before the other
+	B        NodeID `json:"b"`         // the other
+	AFirst   int64  `json:"a_first"`   // requests in which A ended before B began
+	BFirst   int64  `json:"b_first"`   // and B before A
+	Overlaps int64  `json:"overlaps"`  // and in which they overlapped
+	ByChance Float  `json:"by_chance"` // overlaps to expect of two calls that begin anywhere in their parent
 }
 
 // A Difference is a change of structure between the sets.
@@ -95,7 +116,7 @@ type Difference struct {
 
 	// What Baseline and Current count depends on Kind: the share of requests with the hop (new-hop, lost-hop,
 	// renamed; 0..1), the share of requests with the group in series (serialized, parallelized), calls per parent
-	// (wider, narrower).
+	// (wider, narrower), the share of calls that their parents did not wait for (waited-for).
 	Baseline Num `json:"baseline"`
 	Current  Num `json:"current"` // the same of the current side
 }

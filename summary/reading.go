@@ -241,6 +241,7 @@ func Read(base, cur []*Summary, o Options) *Reading {
 		if set != nil {
 			set.Calibration = &Calibration{Dict: dict, Verdicts: graph.NewVerdicts(dict, set.Graph, solved), Floors: floors}
 			set.Calibration.Verdicts.Hold(graph.KeptHedges(set.Records), set.Records)
+			set.Calibration.Verdicts.Split(set.Records)
 			set.dwell()
 			graph.Hold(set.Records)
 		}

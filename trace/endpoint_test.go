@@ -1,6 +1,9 @@
 package trace
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestTemplate(t *testing.T) {
 	for _, c := range []struct{ name, want, why string }{
@@ -27,6 +30,25 @@ func TestTemplate(t *testing.T) {
 		if got := Template(c.name); got != c.want {
 			t.Errorf("Template(%q) = %q, want %q: %s", c.name, got, c.want, c.why)
 		}
+	}
+}
+
+// Ten thousand names that differ by what they name are one operation.
+func TestManyNamesAreOne(t *testing.T) {
+	s := NewStore(NewTables())
+	n := NewNamer(s)
+	names := map[string]bool{}
+	for i := range 10_000 {
+		for _, name := range [2]string{
+			fmt.Sprintf("GET /users/%d/orders/%08x-0000-4000-8000-%012x", i, i*7919, i),
+			fmt.Sprintf("PUT /files/%040x/%d?version=%d", i*104729, i%7, i),
+		} {
+			r := s.Add(&RawSpan{ID: SpanID(i + 1), Name: []byte(name)})
+			names[s.String(n.Operation(r))] = true
+		}
+	}
+	if len(names) != 2 || !names["GET /users/{id}/orders/{id}"] || !names["PUT /files/{id}/{id}"] {
+		t.Errorf("%d operations", len(names))
 	}
 }
 

@@ -70,7 +70,9 @@ func analyze(c *cobra.Command, args []string, f *analyzeFlags) error {
 	}
 	progress := newProgress(c.ErrOrStderr())
 	o.Stdin, o.Progress = c.InOrStdin(), progress.read
-	loaded, err := analysis.Load(c.Context(), &o)
+	ctx, read := stage(c.Context(), "read")
+	loaded, err := analysis.Load(ctx, &o)
+	read()
 	progress.done()
 	if err != nil {
 		return err
@@ -83,10 +85,14 @@ func analyze(c *cobra.Command, args []string, f *analyzeFlags) error {
 			return err
 		}
 	}
+	_, analysed := stage(c.Context(), "analyse")
 	rep, err := analysis.Analyze(loaded, &o)
+	analysed()
 	if err != nil {
 		return err
 	}
+	_, written := stage(c.Context(), "write")
+	defer written()
 	if err := write(c.OutOrStdout(), f.output, func(w io.Writer) error { return render(w, rep, show) }); err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ const (
 	exitBreach        = 1 // check: a budget is breached
 	exitUnusable      = 2 // input or usage
 	exitNotComparable = 3 // every compared endpoint
+	exitInterrupted   = 130
 )
 
 // version is set by the linker in releases.
@@ -55,7 +56,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	ctx, end := selfTrace(ctx, commandName(root, args), stderr)
 	err := root.ExecuteContext(ctx)
+	end(err)
 	var code exit
 	var usage *usageError
 	var input *ingest.InputError
@@ -70,7 +73,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitDone // the reader has seen enough
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "tailscope: interrupted")
-		return 130
+		return exitInterrupted
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "tailscope: %s\n", printable(usage.msg))
 		if usage.cure != "" {
@@ -82,6 +85,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintf(stderr, "tailscope: %s\n", printable(err.Error()))
 	}
 	return exitUnusable
+}
+
+// commandName is the name of the command that args ask for.
+func commandName(root *cobra.Command, args []string) string {
+	if c, _, err := root.Find(args); err == nil && c != root {
+		return c.Name()
+	}
+	return "help"
 }
 
 func newRoot() *cobra.Command {
@@ -106,7 +117,21 @@ which causes could explain it, each with an observation that would refute it.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &usageError{err.Error(), c.CommandPath() + " --help lists the flags"}
 	})
-	root.AddCommand(analyzeCommand(), tuiCommand(), graphCommand(), traceCommand(), inspectCommand(), timeoutsCommand(), whatIfCommand(), checkCommand(), mergeCommand(), explainCommand(), convertCommand())
+	root.AddCommand(
+		analyzeCommand(),
+		tuiCommand(),
+		graphCommand(),
+		traceCommand(),
+		inspectCommand(),
+		timeoutsCommand(),
+		whatIfCommand(),
+		checkCommand(),
+		mergeCommand(),
+		explainCommand(),
+		convertCommand(),
+		serveCommand(),
+		captureCommand(),
+	)
 	return root
 }
 

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite expected output in testdata")
 
 // The scripts run this binary as the command.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"tailscope": main})
+	testscript.Main(m, map[string]func(){"tailscope": main, "instrumented": instrumented})
 }
 
 // Scripts are the command as a user meets it: what is on stdout and stderr, and

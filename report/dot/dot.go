@@ -115,6 +115,9 @@ func Write(w io.Writer, e *report.Endpoint, q report.Float) error {
 		}
 		fmt.Fprintf(b, "  n%d -> n%d [style=dotted, arrowhead=none, constraint=false, label=%s];\n", x.From, x.To, escape.DOT(label))
 	}
+	for _, x := range e.Structure.Exclusions {
+		fmt.Fprintf(b, "  n%d -> n%d [style=dotted, dir=both, constraint=false, label=%s];\n", x.A, x.B, escape.DOT("never at once"))
+	}
 	b.WriteString("}\n")
 	return b.Flush()
 }
@@ -150,6 +153,9 @@ func WriteMermaid(w io.Writer, e *report.Endpoint, q report.Float) error {
 	}
 	for _, x := range e.Structure.Edges {
 		fmt.Fprintf(b, "  n%d -.-|before| n%d\n", x.From, x.To)
+	}
+	for _, x := range e.Structure.Exclusions {
+		fmt.Fprintf(b, "  n%d -.-|never at once| n%d\n", x.A, x.B)
 	}
 	for _, c := range []struct {
 		name, style string

@@ -68,7 +68,7 @@ func TestStatements(t *testing.T) {
 	if err := WriteMermaid(&b, e, 0.99); err != nil {
 		t.Fatal(err)
 	}
-	line = regexp.MustCompile("^(flowchart LR|  n\\d+\\[\"([^\"`<>|\\[\\]]|<br/>)*\"\\]|  n\\d+ (-->|-\\.->|-\\.-\\|before\\|) n\\d+|  classDef [a-z]+ [a-z:0-9 -]+|  class [n0-9,]+ [a-z]+)$")
+	line = regexp.MustCompile("^(flowchart LR|  n\\d+\\[\"([^\"`<>|\\[\\]]|<br/>)*\"\\]|  n\\d+ (-->|-\\.->|-\\.-\\|(before|never at once)\\|) n\\d+|  classDef [a-z]+ [a-z:0-9 -]+|  class [n0-9,]+ [a-z]+)$")
 	for _, l := range strings.Split(strings.TrimSpace(b.String()), "\n") {
 		if !line.MatchString(l) {
 			t.Errorf("mermaid: %s", l)

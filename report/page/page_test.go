@@ -259,7 +259,7 @@ func TestOddReports(t *testing.T) {
 // Nothing in a report is silent: each of its fields, changed, changes the page, but for those listed with the reason.
 func TestEveryFieldShows(t *testing.T) {
 	why := map[string][]string{
-		"read by programs": {".Schema", ".Endpoints.Structure.Nodes.Kind", ".Endpoints.Structure.Nodes.WaitedForHeld", ".Endpoints.Structure.Nodes.Baseline.P50Ms",
+		"read by programs": {".Schema", ".Endpoints.Structure.Nodes.Kind", ".Endpoints.Structure.Nodes.WaitedForHeld", ".Endpoints.Structure.Nodes.SelfMs", ".Endpoints.Structure.Nodes.Concurrency", ".Endpoints.Structure.Edges.GapP10Ms", ".Endpoints.Structure.Edges.GapP90Ms", ".Endpoints.Structure.Nodes.Baseline.P50Ms",
 			".Endpoints.Structure.Nodes.Baseline.MeanMs", ".Endpoints.Structure.Nodes.Current.MeanMs", ".Endpoints.Structure.Differences.Node"},
 		"shown only where it is not the rule":                 {".Run.Kept", ".Run.Population", ".Endpoints.Max.Needs"},
 		"~ stands instead of a change that is not detectable": {".Endpoints.P50.DeltaMs"},

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tailscope/tailscope/report"
 )
@@ -89,9 +90,50 @@ func (b *builder) structure(r *report.Report, e *report.Endpoint) {
 	if n := len(s.Nodes) - treeRows; n > 0 {
 		t.Rows = append(t.Rows, more(n, "call", len(t.Columns)))
 	}
-	b.add(t, Para{Text: Text{dim(fmt.Sprintf("of %s: share of the time of %s requests. Durations are per call and without intervals. Calls are waited for unless said.", name, name))}, Tight: true})
+	b.add(t)
+	b.optional(e)
+	b.add(Para{Text: Text{dim(fmt.Sprintf("of %s: share of the time of %s requests. Durations are per call and without intervals. Calls are waited for unless said.", name, name))}, Tight: true})
 	b.orders(e)
+	b.exclusions(e)
 	b.differences(e)
+}
+
+// optionalRows is how many optional calls get a sentence.
+const optionalRows = 5
+
+// optional says of which calls the answer does not depend, and how long they are waited for all the same.
+func (b *builder) optional(e *report.Endpoint) {
+	told, more := 0, 0
+	for i := range e.Structure.Nodes {
+		n := &e.Structure.Nodes[i]
+		ms, ok := n.WaitedUpToMs.Get()
+		if !n.Optional || !n.WaitedFor || n.Parent < 0 || !ok {
+			continue
+		}
+		if told == optionalRows {
+			more++
+			continue
+		}
+		told++
+		s := scaleOf(0, report.Some(ms))
+		b.add(Para{Text: Text{plainf("%s is optional and still waited for, up to %s %s.", b.call(n.Service, n.Peer, n.Operation), s.num(report.Some(ms)), s.unit)}, Tight: true})
+	}
+	if more > 0 {
+		b.add(Para{Text: Text{dim(fmt.Sprintf("%d more calls are optional and still waited for.", more))}, Tight: true})
+	}
+}
+
+// exclusions lists siblings that never run at once, in either order.
+func (b *builder) exclusions(e *report.Endpoint) {
+	list := e.Structure.Exclusions
+	for i := range list[:min(len(list), tableRows)] {
+		x := &list[i]
+		b.para(plainf("%s and %s never run at once: the first came first in %s requests, the second in %s, and they overlapped in %s where chance would give %s. Something lets one of them through at a time.",
+			b.node(e, x.A), b.node(e, x.B), count(x.AFirst), count(x.BFirst), count(x.Overlaps), count(int64(x.ByChance+0.5))))
+	}
+	if n := len(list) - tableRows; n > 0 {
+		b.para(dim(fmt.Sprintf("%d more pairs never run at once.", n)))
+	}
 }
 
 // orders lists which sibling ends before which begins, with what speaks for it. Siblings without an order between
@@ -107,8 +149,22 @@ func (b *builder) orders(e *report.Endpoint) {
 	}
 	s := scaleOf(0, values...)
 	t := Table{Columns: []Column{{Head: "ends first", Shrink: true}, {Head: "then begins", Shrink: true}, {Head: "held in", Right: true}, {Head: "refuted in", Right: true}, {Head: "gap p50, " + s.unit, Right: true}}}
+	told := slices.ContainsFunc(edges, func(x report.Edge) bool { return x.Follows.Known() })
+	if told {
+		t.Columns = append(t.Columns, Column{Head: "and"})
+	}
 	for _, x := range edges[:min(len(edges), tableRows)] {
-		t.Rows = append(t.Rows, Row{Cells: []Cell{cell(b.node(e, x.From)), cell(b.node(e, x.To)), cell(count(x.Held)), cell(count(x.Refuted)), b.num(s.num(x.GapP50Ms))}})
+		row := Row{Cells: []Cell{cell(b.node(e, x.From)), cell(b.node(e, x.To)), cell(count(x.Held)), cell(count(x.Refuted)), b.num(s.num(x.GapP50Ms))}}
+		if told {
+			and := ""
+			if v, ok := x.Follows.Get(); ok && v > 0 {
+				and = "waits for it"
+			} else if ok {
+				and = "begins by itself"
+			}
+			row.Cells = append(row.Cells, cell(and))
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	if n := len(edges) - tableRows; n > 0 {
 		t.Rows = append(t.Rows, more(n, "order", len(t.Columns)))
@@ -124,7 +180,10 @@ func how(n *report.Node) string {
 	case !n.WaitedFor:
 		waited = fmt.Sprintf("not waited for: parent ended first in %s", count(n.WaitedForRefuted))
 	case n.Optional:
-		waited = "optional, and still waited for"
+		waited = "optional"
+		if !n.WaitedUpToMs.Known() {
+			waited += ", and still waited for"
+		}
 	}
 	repeat := ""
 	switch n.Mode {
@@ -140,7 +199,11 @@ func how(n *report.Node) string {
 	if ms := n.DragMs.Or(0); ms >= 0.05 && n.Parent >= 0 {
 		drag = "drag " + decimal(ms, 1) + " ms"
 	}
-	return list(waited, repeat, blocks, drag)
+	slack := ""
+	if ms := n.SlackMs.Or(0); ms >= 0.05 && n.BlockingShare.Or(0) < 0.5 && n.Parent >= 0 && n.WaitedFor {
+		slack = "slack " + decimal(ms, 1) + " ms"
+	}
+	return list(waited, repeat, blocks, drag, slack)
 }
 
 // differences lists what changed in the structure.

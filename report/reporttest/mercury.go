@@ -164,6 +164,12 @@ func structure() report.Structure {
 		if !x.wait {
 			node.WaitedForRefuted, node.WaitedForHeld = 7311, 0
 		}
+		if x.parent != report.NoNode {
+			node.SelfMs, node.SlackMs, node.Concurrency = report.Some(x.c50/2), report.Some(x.c50/4), report.Some(1.5)
+			if x.wait {
+				node.WaitedUpToMs = report.Some(2 * x.c99)
+			}
+		}
 		if x.op == "SELECT price" {
 			node.Peer, node.Mode, node.MeanMultiplicity = "prices (postgresql)", report.SerialRepeat, 2.4
 		}
@@ -173,10 +179,11 @@ func structure() report.Structure {
 		Expression: "ingress + profile + entitlement + max(inventory, pricing, recommendation?, reputation?) + respond",
 		Nodes:      nodes,
 		Edges: report.List[report.Edge]{
-			{From: 1, To: 2, Held: 8102, GapP50Ms: report.Some(0.3)},
+			{From: 1, To: 2, Held: 8102, GapP50Ms: report.Some(0.3), GapP10Ms: report.Some(0.2), GapP90Ms: report.Some(0.5), Follows: report.Some(1)},
 			{From: 2, To: 3, Held: 8102, GapP50Ms: report.Some(0.4)}, {From: 2, To: 4, Held: 8102, GapP50Ms: report.Some(0.4)},
 			{From: 2, To: 5, Held: 8096, GapP50Ms: report.Some(0.4)}, {From: 2, To: 6, Held: 8090, GapP50Ms: report.Some(0.4)},
 		},
+		Exclusions: report.List[report.Exclusion]{{A: 4, B: 6, AFirst: 5120, BFirst: 2970, ByChance: 811.4}},
 		Differences: report.List[report.Difference]{{Kind: report.Wider, Node: 8, Service: "pricing", Operation: "SELECT price", Detail: "enterprise requests read more partitions",
 			Baseline: report.Some(2.2), Current: report.Some(2.4)}},
 	}
