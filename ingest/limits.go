@@ -4,7 +4,7 @@ package ingest
 // default. What exceeds a limit is left out, counted and named; it never ends
 // the reading of other files.
 type Limits struct {
-	Document   int   // bytes of one JSON document or protobuf message, decompressed; default 1 GiB
+	Document   int   // bytes of one protobuf message, or of one JSON document that cannot be read in parts, decompressed; default 1 GiB
 	Depth      int   // nesting of JSON, and of attribute values; default 128
 	Text       int   // bytes of one name or attribute value; default 64 KiB
 	Attributes int   // attributes of one span, event, point or resource; default 4096

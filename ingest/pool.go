@@ -91,7 +91,7 @@ func newPool(inputs []input, o Options, limits Limits) *pool {
 	p.set.Spans.KeepAll = o.KeepAll
 	p.merge.waiting = map[[2]int]*result{}
 	for i, in := range inputs {
-		p.files = append(p.files, &source{input: in, limits: &p.limits, read: p.count})
+		p.files = append(p.files, &source{input: in, limits: &p.limits, keepAll: o.KeepAll, read: p.count})
 		p.set.Files[i].Path = in.path
 		p.total += in.size
 		if in.size == 0 {

@@ -29,8 +29,9 @@ const sniffed = 64 << 10
 type source struct {
 	sync.Mutex
 	input
-	limits *Limits
-	read   func(n int) // told of bytes read
+	limits  *Limits
+	keepAll bool
+	read    func(n int) // told of bytes read
 
 	done    atomic.Bool
 	counted int64 // bytes read
@@ -157,11 +158,11 @@ func (s *source) sniff(r *bufio.Reader, head []byte) *sourceError {
 	case framedProto(head):
 		s.cut = &frameCutter{r: r, limits: s.limits}
 	case looksJSON(head):
-		s.cut = &textCutter{r: r, limits: s.limits, line: 1}
+		s.cut = &textCutter{r: r, limits: s.limits, line: 1, deep: !s.keepAll}
 	default:
 		name := foreignFile(head)
 		if name == "" && jsonInside(head) { // begins with the rest of a line
-			s.cut = &textCutter{r: r, limits: s.limits, line: 1}
+			s.cut = &textCutter{r: r, limits: s.limits, line: 1, deep: !s.keepAll}
 			break
 		}
 		if name == "" {
@@ -327,9 +328,14 @@ type textCutter struct {
 	carry  []byte // the beginning of the next chunk, in its buffer
 	ended  bool
 	errors []sourceError
+
+	deep  bool      // documents are cut below a resource too
+	split *splitter // of the document that is being cut; nil: none
+	whole bool      // the document that has begun cannot be cut
 }
 
-// next reads on until the chunk is large enough and a border is in sight.
+// next reads on until the chunk is large enough and a border is in sight, or a
+// document so large that it is cut.
 func (t *textCutter) next() *chunk {
 	buf := t.carry
 	if buf == nil {
@@ -337,8 +343,18 @@ func (t *textCutter) next() *chunk {
 	}
 	t.carry = nil
 	searched := 0
-	for want := t.limits.chunk; ; want *= 2 {
+	for want := t.limits.chunk; ; {
 		buf = t.fill(buf, want)
+		if t.split != nil {
+			if c := t.part(buf); c != nil {
+				return c
+			}
+			if t.split != nil && !t.ended && len(buf) < t.limits.Document {
+				want = len(buf) + t.limits.chunk
+				continue
+			}
+			t.split = nil
+		}
 		cut := len(buf)
 		if !t.ended {
 			cut = lastBorder(buf, searched)
@@ -349,8 +365,13 @@ func (t *textCutter) next() *chunk {
 				buf, cut = buf[:0], 0
 			} else if cut == 0 {
 				searched = len(buf)
+				if want *= 2; len(buf) >= 4*t.limits.chunk && !t.whole {
+					t.split = &splitter{deep: t.deep, text: -1, pos: len(buf) - len(skipSpace(buf))}
+					want = len(buf)
+				}
 				continue
 			}
+			t.whole = false
 		}
 		if cut < len(buf) {
 			t.carry = append(newBuffer(), buf[cut:]...)
@@ -367,6 +388,37 @@ func (t *textCutter) next() *chunk {
 		}
 		return c
 	}
+}
+
+// part is a part of the document that is being cut, as far as it is in buf; nil if
+// more has to be read.
+func (t *textCutter) part(buf []byte) *chunk {
+	s := t.split
+	end, done := s.scan(buf)
+	var rest, data []byte
+	switch {
+	case done:
+		t.split = nil
+		rest, data = buf[end:], buf[:end]
+	case s.cut > 0:
+		rest = append(append(newBuffer(), s.prefix...), buf[s.cut+1:]...)
+		data = append(buf[:s.cut], s.suffix...)
+		s.moved()
+	case s.broken:
+		t.split, t.whole = nil, true
+		return nil
+	default:
+		return nil
+	}
+	if done {
+		t.carry = append(newBuffer(), rest...)
+	} else {
+		t.carry = rest
+	}
+	c := &chunk{data: data, line: t.line, offset: t.offset}
+	t.line += int64(bytes.Count(data, []byte{'\n'}))
+	t.offset += int64(len(data))
+	return c
 }
 
 // fill reads until buf holds n bytes or the stream ends.
