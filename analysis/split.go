@@ -83,6 +83,9 @@ func (l *Loaded) split(src *source) ([]*summary.Summary, error) {
 	}
 	c := &cutter{}
 	key, want, only := strings.Cut(o.Split, "=")
+	if key == "" {
+		return nil, fail("write --split ATTRIBUTE=VALUE", "%q names no attribute", o.Split)
+	}
 	switch key {
 	case splitTime:
 	case splitVersion:
@@ -169,7 +172,7 @@ func (l *Loaded) split(src *source) ([]*summary.Summary, error) {
 		// baseline.
 		slices.SortFunc(list, func(a, b *seen) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.value, b.value)) })
 		if len(list) < 2 {
-			return nil, fail("split by something else, or by time", "traces begin with %d values of %s", len(list), c.key)
+			return nil, fail("split by something else, or by time", "traces begin with %s of %s", map[bool]string{true: "one value", false: "no value"}[len(list) == 1], c.key)
 		}
 		base, cur := list[0], list[1]
 		if cmp.Or(cmp.Compare(cur.first, base.first), cmp.Compare(cur.value, base.value)) < 0 {

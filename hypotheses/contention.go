@@ -36,10 +36,12 @@ var contention = Cause{
 }
 
 const (
-	// crowdShare is the part of the rise among peers that must be missing alone;
+	// crowdShare is the part of the rise among peers that must be missing alone, and bothShare the part from which
+	// peers have to do with it at all: among more of them everything is a little slower;
 	// crowdRose by how much the time among peers must exceed that alone, and what
 	// it was.
 	crowdShare = 0.5
+	bothShare  = 0.25
 	crowdRose  = 1.15
 	minCrowd   = 40
 )
@@ -92,13 +94,9 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 	if !ok {
 		return Finding{}, false
 	}
-	among0 := was.among
-	if len(among0.ns) < minCrowd { // there were never so many
-		among0 = was.alone
-	}
-	among := is.among.mean() - among0.mean()
-	spread := (is.among.mean() - is.alone.mean()) - (among0.mean() - was.alone.mean())
-	if is.among.mean() < crowdRose*is.alone.mean() || among < minExplains/2 || among < (crowdRose-1)*among0.mean() || spread < crowdShare*among {
+	among0 := was.before()
+	part := is.byPeers(&was)
+	if part < bothShare {
 		return Finding{}, false
 	}
 	f := a.serviceFinding(slot, a.work(slot))
@@ -117,7 +115,30 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 		Ran:      true,
 		Outcome:  fmt.Sprintf("alone %s → %s, among %.2g or more %s → %s", msText(was.alone.mean()), msText(is.alone.mean()), is.many, msText(among0.mean()), msText(is.among.mean())),
 	}
+	if part < crowdShare {
+		// Most of it is slower alone as well: both are true, and the crowd is the lesser.
+		f.Below = func(o *Finding) bool { return o.Kind == "service-time" && o.node == slot }
+		f.Check.Against = true
+	}
 	return f, true
+}
+
+// before is how long the calls among as many peers took before; if there were never so many, those alone.
+func (c *crowd) before() *part {
+	if len(c.among.ns) < minCrowd {
+		return c.alone
+	}
+	return c.among
+}
+
+// byPeers is the part of the rise among peers that is missing alone; zero where they do not matter.
+func (c *crowd) byPeers(was *crowd) float64 {
+	among0 := was.before()
+	among := c.among.mean() - among0.mean()
+	if c.among.mean() < crowdRose*c.alone.mean() || among < minExplains/2 || among < (crowdRose-1)*among0.mean() {
+		return 0
+	}
+	return ((c.among.mean() - c.alone.mean()) - (among0.mean() - was.alone.mean())) / among
 }
 
 // isLock reports whether a queue before calls looks like a lock: one at a time

@@ -37,6 +37,8 @@ const (
 	minExplains = 1_000_000
 	// minCause is how much of what a consequence explains its cause must explain.
 	minCause = 0.5
+	// maxOver is how much more than the change a cause may explain: of more, something has been taken for another.
+	maxOver = 1.5
 	// sameTime is how near two findings must be to name the same milliseconds.
 	sameTime = 0.15
 )
@@ -106,6 +108,7 @@ func Rank(c *Comparison) *Ranking {
 	order(found)
 	for i := range found {
 		found[i].Strength = strength(c, &found[i], change)
+		a.widen(&found[i], change)
 	}
 	// What was measured differently is asked about before anything else.
 	r.Findings = append(c.measurements(), found...)
@@ -122,6 +125,20 @@ func Rank(c *Comparison) *Ranking {
 		}
 	}
 	return r
+}
+
+// widen adds to the interval of a finding what the baseline leaves open: a replay puts requests back to where the
+// baseline's quantile was seen, and that is a draw as well. A finding has the part of it that it has of the change.
+func (a *Asking) widen(f *Finding, change float64) {
+	at := a.base().Sample.Quantile(a.Options.Quantile)
+	iv := a.base().Sample.Interval(a.Options.Quantile, 0.95)
+	part := min(1, math.Abs(f.Explains)/math.Abs(change))
+	off := part * min(at-iv.Lo, iv.Hi-at) // the nearer end: the other is as far as the slowest requests happen to lie
+	if math.IsInf(off, 0) || math.IsNaN(off) {
+		return
+	}
+	f.Hi = f.Explains + math.Hypot(f.Hi-f.Explains, off)
+	f.Lo = f.Explains - math.Hypot(f.Explains-f.Lo, off)
 }
 
 // worth reports whether an effect is large enough to be told.
@@ -227,7 +244,7 @@ func strength(c *Comparison, f *Finding, change float64) Strength {
 	share := f.Explains / math.Abs(change)
 	decided := f.Check.Ran && !f.Check.Against && len(f.Warnings) == 0
 	switch {
-	case f.Lo <= 0 || f.Doubtful:
+	case f.Lo <= 0 || f.Doubtful || f.Check.Ran && f.Check.Against || share > maxOver:
 		return Weak
 	case share >= 0.5 && decided:
 		return Strong

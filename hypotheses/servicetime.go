@@ -68,7 +68,7 @@ func (a *Asking) ownPart(q *summary.Request, s *graph.Step, work []graph.SlotID)
 func (a *Asking) workOf(slot graph.SlotID) graph.SlotID {
 	for {
 		s := a.slot(slot)
-		if s.Kind != trace.KindInternal || s.Caller.Service != 0 || s.Parent == graph.NoSlot || a.slot(s.Parent).Callee.Service != s.Callee.Service {
+		if s.Kind != trace.KindInternal && s.Kind != trace.KindUnspecified || s.Caller.Service != 0 || s.Parent == graph.NoSlot || a.slot(s.Parent).Callee.Service != s.Callee.Service {
 			return slot
 		}
 		slot = s.Parent
@@ -181,6 +181,14 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 		f.Check.Ran = true
 		f.Check.Query = ""
 		f.Check.Outcome = fmt.Sprintf("the fastest tenth took up to %s where it was %s", msText(low1), msText(low0))
+	}
+	if was, is, ok := a.crowds(slot); ok && !uninstrumented {
+		f.Check.Ran, f.Check.Query = true, ""
+		f.Check.Outcome = fmt.Sprintf("with at most %.2g others at work %s where it was %s, with %.2g or more %s where it was %s", is.few, msText(is.alone.mean()), msText(was.alone.mean()), is.many, msText(is.among.mean()), msText(was.before().mean()))
+		if part := is.byPeers(&was); part >= bothShare {
+			f.Check.Against = true
+			f.Against = append(f.Against, says("spans", len(is.among.ns), "%.0f %% of the rise among others is missing alone: %s", 100*part, f.Check.Outcome))
+		}
 	}
 	return f
 }

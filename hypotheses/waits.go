@@ -292,7 +292,8 @@ var serverQueue = Cause{
 func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 	var out []Finding
 	for _, b := range a.queues() {
-		if b.v.Owner != owner || a.isLock(b) {
+		unowned := b.v.Owner == queuewait.NoOwner && b.v.Key.Site == queuewait.Between && owner != queuewait.Pause
+		if b.v.Owner != owner && !unowned || a.isLock(b) {
 			continue
 		}
 		rest := 1 - b.hold - b.arrivals - b.mix
@@ -302,6 +303,11 @@ func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 		f := a.waitFinding(b, string(owner))
 		f.Factor = a.waitBack(b, rest)
 		f.wait = b
+		if unowned {
+			f.Doubtful = true
+			f.Warnings = append(f.Warnings, "nothing tells whose queue it is: it may be the caller's, the callee's, or the way between them")
+			f.Check.Ran = false
+		}
 		f.Below = func(o *Finding) bool { return o.fills[b] > maxHold }
 		out = append(out, f)
 	}

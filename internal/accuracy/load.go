@@ -338,7 +338,7 @@ type named struct {
 // special are the loads whose latencies or weights are out of the ordinary, each without times and over a window of
 // 32 tau at φ 0.5.
 func special(l load) []named {
-	ties, atom, light, heavy, kept, grown, coarse, fine, began := l, l, l, l, l, l, l, l, l
+	ties, atom, light, heavy, kept := l, l, l, l, l
 	ties.millis = true
 	atom.timeout = true
 	// Enough to leave some 1,000 effective requests for each 2,000. Half at 1 and half at 20 have n_eff = n/10.5 at
@@ -346,12 +346,6 @@ func special(l load) []named {
 	light.weights, light.n = independent, 6*l.n
 	heavy.weights, heavy.n = tied, 4*l.n
 	kept.kept, kept.n = 16, 4*l.n
-	// Kept records of a sample whose weights differ already, so that they grow twice.
-	grown.kept, grown.weights, grown.n = 16, independent, 12*l.n
-	coarse.weights, coarse.n = metered, 4*l.n
-	fine.weights, fine.n = meteredFinely, 4*l.n
-	began = coarse
-	began.began = true
 	var all []named
 	for _, c := range []named{
 		{"plain", l, 0},
@@ -360,16 +354,28 @@ func special(l load) []named {
 		{"weights 1 and 20, independent of latency", light, 0},
 		{"weights 1 and 20, light above p90", heavy, 0},
 		{"at most 16 kept per 1 % of latency", kept, 0},
-		{"at most 16 kept of weights 1 and 20", grown, 0},
-		{"tail sampled, by an explicit histogram", coarse, 0},
-		{"tail sampled, by an exponential histogram", fine, 0},
-		{"the current side tail sampled, by an explicit histogram", began, 0},
 	} {
 		all = append(all, named{c.name + ", no times", c.load, 0})
 		c.load.phi = 0.5
 		all = append(all, named{c.name + ", φ 0.5, T = 32 τ", c.load.over(32), 32})
 	}
 	return all
+}
+
+// bySampling are loads whose weights grew twice, or that a rule sampled which only a histogram tells of.
+func bySampling(l load) []named {
+	grown, coarse, fine := l, l, l
+	grown.kept, grown.weights, grown.n = 16, independent, 12*l.n
+	coarse.weights, coarse.n = metered, 4*l.n
+	fine.weights, fine.n = meteredFinely, 4*l.n
+	began := coarse
+	began.began = true
+	return []named{
+		{"at most 16 kept of weights 1 and 20", grown, 0},
+		{"tail sampled, by an explicit histogram", coarse, 0},
+		{"tail sampled, by an exponential histogram", fine, 0},
+		{"the current side tail sampled, by an explicit histogram", began, 0},
+	}
 }
 
 // generator is that of one cell, so that adding a cell changes no other.
