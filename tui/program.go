@@ -29,7 +29,9 @@ type Options struct {
 func Run(ctx context.Context, src *Source, o Options) error {
 	m := newModel(ctx, src, o)
 	defer m.cancel()
-	set := []tea.ProgramOption{tea.WithContext(ctx), tea.WithAltScreen(), tea.WithMouseCellMotion(), tea.WithOutput(o.Output)}
+	// A signal ends ctx. Bubble Tea's own handler would send its message to a loop that ctx has ended already, and its
+	// shutdown would wait for that for ever.
+	set := []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithAltScreen(), tea.WithMouseCellMotion(), tea.WithOutput(o.Output)}
 	if o.Input == nil {
 		set = append(set, tea.WithInputTTY())
 	} else {
