@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tailscope/tailscope/samples/gen/scenario"
 )
 
@@ -31,9 +29,13 @@ const (
 // costly are the incidents of the system that takes longest to simulate; the table has some of them.
 var costly = []string{"search/server-queue", "search/client-wait", "search/service-time", "search/instance", "search/hedging"}
 
-// TestRankingTable holds each incident that is simulated here to the table of planted causes and rankings: where the
-// planted cause led, it still has to. What differs otherwise is logged: read it, then rewrite the table with -update.
-// Every second incident is without metrics.
+// perTest is how many incidents there are for each that a test runs; -update runs
+// all.
+const perTest = 4
+
+// TestRankingTable holds incidents to the table of planted causes and rankings:
+// where the planted cause led, it still has to. -update runs all and rewrites the
+// table; read the difference. Every second incident is without metrics.
 func TestRankingTable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a minute of simulation")
@@ -45,6 +47,9 @@ func TestRankingTable(t *testing.T) {
 	for i, sc := range scenario.List() {
 		if sc.Verdict == scenario.NoChange || strings.HasPrefix(sc.Name, "search/") && !slices.Contains(costly, sc.Name) {
 			continue // nulls have no causes: the suites count them
+		}
+		if !*update && i%perTest != 0 {
+			continue // all of them take minutes
 		}
 		list = append(list, simulation{scenario: sc, seed: tableSeed, requests: tableRequests, blind: i%2 == 1})
 	}
@@ -67,10 +72,11 @@ func TestRankingTable(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	now := map[string]bool{} // the planted cause leads
+	ran, now := map[string]bool{}, map[string]bool{} // the planted cause leads
 	first, three, n := 0, 0, 0
 	for _, a := range answers {
 		sc := a.scenario
+		ran[sc.Name] = true
 		metrics := ""
 		if a.blind {
 			metrics = ", no metrics"
@@ -112,12 +118,9 @@ func TestRankingTable(t *testing.T) {
 	for line := range strings.Lines(string(want)) {
 		if head, ok := strings.CutSuffix(strings.TrimSpace(line), ", as planted"); ok {
 			name, _, _ := strings.Cut(head, ":")
-			if name, _, _ = strings.Cut(name, ","); !now[name] {
+			if name, _, _ = strings.Cut(name, ","); ran[name] && !now[name] {
 				t.Errorf("%s: the planted cause led, and does not any more", name)
 			}
 		}
-	}
-	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(b.String(), "\n")); d != "" {
-		t.Logf("rankings differ from %s (-recorded +now); rewrite it with -update:\n%s", table, d)
 	}
 }
