@@ -19,6 +19,7 @@ five standard deviations of what it is over the null seeds of the system. 2,500 
 		version: analysis.Version,
 		runs:    20,
 		run:     firstCauses,
+		slow:    true,
 	})
 }
 
