@@ -93,12 +93,6 @@ type folder struct {
 	now   time.Time
 	judge graph.Judge
 	to    map[*summary.Summary]*summary.Adder
-	late  []lateTrace
-}
-
-type lateTrace struct {
-	id   trace.TraceID
-	refs []trace.SpanRef
 }
 
 // folder adds traces that were kept with probability 1 − gate, and stand for as

@@ -153,7 +153,7 @@ func spanNumber(id oteltrace.SpanID) trace.SpanID {
 
 func rawAttrs(attrs []attribute.KeyValue) (out []trace.RawAttr) {
 	for _, a := range attrs {
-		v := trace.RawValue{Type: trace.String, Bytes: []byte(a.Value.Emit())}
+		v := trace.RawValue{Type: trace.String, Bytes: []byte(a.Value.String())}
 		switch a.Value.Type() {
 		case attribute.INT64:
 			v = trace.RawValue{Type: trace.Int, Int: a.Value.AsInt64()}

@@ -291,7 +291,7 @@ func waitCells(seed uint64, runs int) []cell {
 						count(&silent, !ok, "limit of another queue", inferred, e.limit)
 					case e.long >= 20 && e.limit > 0:
 						count(&limit, ok && math.Abs(x-float64(e.limit)) <= 1, "limit", inferred, e.limit)
-					case e.quantile(1) == 0 && q != nil && (side == 1 || q.InferredLimit.Known() == false):
+					case e.quantile(1) == 0 && q != nil && (side == 1 || !q.InferredLimit.Known()):
 						count(&silent, !ok, "limit", inferred, 0)
 					}
 				}
