@@ -61,11 +61,9 @@ func (a *analyzer) actions(e *report.Endpoint, v *view, r *hypotheses.Ranking) {
 	if q := e.Of(report.Float(a.o.Quantile)); q != nil {
 		s.P99 = [2]float64{q.BaselineMs.Or(math.NaN()) * 1e6, q.CurrentMs.Or(math.NaN()) * 1e6}
 	}
+	s.Before = math.NaN()
 	if b := e.Before; b != nil {
-		s.Before = &action.Before{P99: [2]float64{math.NaN(), b.Current.P99Ms.Or(math.NaN()) * 1e6}}
-		if b.Baseline != nil {
-			s.Before.P99[0] = b.Baseline.P99Ms.Or(math.NaN()) * 1e6
-		}
+		s.Before = b.Current.P99Ms.Or(math.NaN()) * 1e6
 	}
 	for _, verdict := range v.side().Set.Calibration.Owners.All() {
 		if !verdict.Claimed() || verdict.Sides[summary.Current] == nil {
@@ -73,14 +71,11 @@ func (a *analyzer) actions(e *report.Endpoint, v *view, r *hypotheses.Ranking) {
 		}
 		q := action.Queue{Caller: a.str(verdict.Key.Caller), Peer: a.str(verdict.Key.Target), Resource: verdict.Resource, Owner: string(verdict.Owner), ByMix: r.ByMix(verdict)}
 		for i, side := range verdict.Sides {
-			q.Wait[i], q.Hold[i], q.Occupancy[i] = math.NaN(), math.NaN(), math.NaN()
+			q.Wait[i], q.Hold[i] = math.NaN(), math.NaN()
 			if side == nil {
 				continue
 			}
 			q.Wait[i], q.Hold[i], q.Limit[i] = side.Wait, side.Hold, side.Limit
-			if side.Pool != nil && side.Pool.Occupancy.Seconds > 0 {
-				q.Occupancy[i] = side.Pool.Occupancy.P99
-			}
 		}
 		s.Queues = append(s.Queues, q)
 	}
@@ -89,7 +84,7 @@ func (a *analyzer) actions(e *report.Endpoint, v *view, r *hypotheses.Ranking) {
 		if n.Parent < 0 || !n.WaitedFor {
 			continue
 		}
-		b := action.Branch{Service: n.Service, Operation: n.Operation, Caller: e.Structure.Nodes[n.Parent].Service, Survived: n.Optional, Blocking: n.BlockingShare.Or(0), Drag: n.DragMs.Or(0) * 1e6}
+		b := action.Branch{Service: n.Service, Operation: n.Operation, Caller: e.Structure.Nodes[n.Parent].Service, Survived: n.Optional, Blocking: n.BlockingShare.Or(0)}
 		if n.Peer != "" {
 			b.Service = n.Peer
 		}
@@ -101,7 +96,7 @@ func (a *analyzer) actions(e *report.Endpoint, v *view, r *hypotheses.Ranking) {
 		t := &e.Attempts[i]
 		x := action.Attempts{Caller: t.Service, Peer: t.Peer, Operation: t.Operation, Logical: float64(t.Logical), Retried: float64(t.Retries), Hedged: float64(t.Hedges)}
 		if h, ok := r.Hedged(t.Service, t.Peer, t.Operation); ok {
-			x.Slow, x.Again, x.SecondsKnown = h.Slow(), h.Again(), h.Second
+			x.Again, x.SecondsKnown = h.Again(), h.Second
 		}
 		s.Attempts = append(s.Attempts, x)
 	}

@@ -132,7 +132,8 @@ func (e *UnfitError) Error() string {
 type replaying struct {
 	*Asking
 	WhatIf
-	out Replayed
+	out   Replayed
+	edges map[[2]string]bool // caller and callee of the endpoint's calls
 }
 
 // Replay runs the current requests of an endpoint again with something changed.
@@ -160,12 +161,13 @@ func (c *Comparison) Replay(w WhatIf) (*Replayed, error) {
 func (r *replaying) fit() error {
 	type call struct{ caller, peer, operation string }
 	have := map[call]bool{}
+	r.edges = map[[2]string]bool{}
 	for j := range r.plans {
 		q := r.request(j)
 		for i := 1; i < len(q.Calls); i++ {
 			if r.isCall(&q.Calls[i]) {
 				c, p, op := r.names(r.Relative(q, q.Calls[i].Slot))
-				have[call{c, p, op}] = true
+				have[call{c, p, op}], r.edges[[2]string{c, p}] = true, true
 			}
 		}
 	}
@@ -189,6 +191,16 @@ func (r *replaying) fit() error {
 	for _, t := range slices.Concat(r.Timeouts, r.Hedges) {
 		if !any(func(c call) bool { return t.Edge.fits(c.caller, c.peer, c.operation) }) {
 			return &UnfitError{t.Edge.String(), names}
+		}
+	}
+	for i := range r.Pools {
+		p := &r.Pools[i]
+		fits := false
+		for _, v := range r.cur().Set.Calibration.Owners.All() {
+			fits = fits || r.meant(p, v) && r.makes(v)
+		}
+		if !fits {
+			return &UnfitError{p.String(), names}
 		}
 	}
 	for _, p := range slices.Concat(r.Drop, slices.Concat(r.Parallel...), r.Optional) {

@@ -3,7 +3,6 @@ package hypotheses
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
@@ -31,13 +30,9 @@ type queuedCall struct {
 	hold, wait int64
 }
 
-const (
-	// misfit is how far a queue run again may be from the waits that were seen, and
-	// stillWait the mean wait, in ns, below which a queue without a limit counts as
-	// one that nobody waits in.
-	misfit    = 0.20
-	stillWait = 1e6
-)
+// stillWait is the mean wait, in ns, below which a queue without a limit counts as
+// one that nobody waits in.
+const stillWait = 1e6
 
 // resize changes the waits of all queues that other sizes or more requests
 // change.
@@ -55,15 +50,14 @@ func (r *replaying) resize() Factor {
 	}
 	var changes []change
 	cal := r.cur().Set.Calibration
-	used := make([]bool, len(r.Pools))
 	for _, v := range cal.Owners.All() {
 		c := change{v: v}
 		for i := range r.Pools {
 			if r.meant(&r.Pools[i], v) {
-				c.n, used[i] = r.Pools[i].N, true
+				c.n = r.Pools[i].N
 			}
 		}
-		if c.n > 0 || rate != 1 && v.Claimed() {
+		if r.makes(v) && (c.n > 0 || rate != 1 && v.Claimed()) {
 			changes = append(changes, c)
 		}
 	}
@@ -80,11 +74,6 @@ func (r *replaying) resize() Factor {
 			return o.v.Key.Site == queuewait.Between
 		})
 	})
-	for i, ok := range used {
-		if !ok {
-			r.out.Unknown = append(r.out.Unknown, fmt.Sprintf("no calls wait at %s, nor could they: give the calling and the called service as 'CALLER→CALLEE', or the pool's name", r.Pools[i].String()))
-		}
-	}
 	if r.cur().Set.Sampled() {
 		r.out.Unknown = append(r.out.Unknown, "cannot tell (sampled): a queue is run again with all calls of an instance, and most were not kept")
 		return nil
@@ -93,6 +82,9 @@ func (r *replaying) resize() Factor {
 	sites := map[callKey]queuewait.Site{}
 	for _, c := range changes {
 		r.rerun(c.v, c.n, rate, more, sites)
+	}
+	if rate != 1 && len(changes) == 0 {
+		r.out.Unknown = append(r.out.Unknown, "nothing shows how more requests would wait: no call waits for a place here; emit the pools' and executors' used, pending and max")
 	}
 	if rate != 1 {
 		r.out.Assumptions = append(r.out.Assumptions, "more requests lengthen the waits at limits that are known, and nothing else; they come in the pattern in which they came")
@@ -118,6 +110,11 @@ func (r *replaying) resize() Factor {
 			values[k] = max(0, values[k]+d)
 		}
 	}
+}
+
+// makes reports whether the endpoint makes calls of a queue.
+func (r *replaying) makes(v *queuewait.Verdict) bool {
+	return r.edges[[2]string{r.Reading.Dict.String(v.Key.Caller), r.Reading.Dict.String(v.Key.Target)}]
 }
 
 // meant reports whether a size is meant for a queue: by the resource's name, by
@@ -161,8 +158,8 @@ func (r *replaying) rerun(v *queuewait.Verdict, n int, rate float64, more map[ca
 	case k == 0 && observed > stillWait:
 		r.out.Unknown = append(r.out.Unknown, fmt.Sprintf("calls of %s wait %s on average, and no limit shows that would explain it: emit the pool's used, pending and max", name, msText(observed)))
 		return
-	case k > 0 && math.Abs(again-observed) > max(misfit*observed, stillWait/10):
-		r.out.Unknown = append(r.out.Unknown, fmt.Sprintf("the queue of %s, run again with %d places, waits %s on average where %s were seen: it is no queue of that size", name, k, msText(again), msText(observed)))
+	case k > 0 && !queuewait.Reproduces(observed, again, stillWait/10):
+		r.out.Unknown = append(r.out.Unknown, fmt.Sprintf("the queue of %s, run again with %s, waits %s on average where %s were seen: it is no queue of that size", name, places(k), msText(again), msText(observed)))
 		return
 	}
 	if n == 0 {
@@ -181,13 +178,20 @@ func (r *replaying) rerun(v *queuewait.Verdict, n int, rate float64, more map[ca
 	}
 	size := "no limit that shows"
 	if k > 0 {
-		size = fmt.Sprintf("%d places", k)
+		size = places(k)
 	}
-	then := fmt.Sprintf("with %d places", n)
+	then := "with " + places(n)
 	if rate != 1 {
 		then += fmt.Sprintf(" and %.3g times the calls", rate)
 	}
 	r.out.Assumptions = append(r.out.Assumptions, fmt.Sprintf("%s has %s in each instance now: run again its calls wait %s on average where %s were seen, and %s they would wait %s", name, size, msText(again), msText(observed), then, msText(sum/calls)))
+}
+
+func places(n int) string {
+	if n == 1 {
+		return "1 place"
+	}
+	return fmt.Sprintf("%d places", n)
 }
 
 // fifo is the waits of calls at n places, with as many more arrivals as rate
@@ -228,7 +232,7 @@ func (r *replaying) stations(v *queuewait.Verdict) [][]queuedCall {
 					continue
 				}
 				floor, _ := owners.Leads.Of(c.Slot)
-				w.wait = max(0, lead-floor.NS)
+				w.wait = floor.Wait(max(0, lead))
 				w.at -= w.wait
 				by[c.Client.Proc] = append(by[c.Client.Proc], w)
 				continue
@@ -238,7 +242,7 @@ func (r *replaying) stations(v *queuewait.Verdict) [][]queuedCall {
 				continue
 			}
 			floor, _ := set.Calibration.Floors.Of(c.Slot)
-			w.wait = max(0, gap-floor.NS)
+			w.wait = floor.Wait(gap)
 			if v.Owner == queuewait.ServerQueue {
 				w.at, w.hold = int64(c.Work.Start)-w.wait, c.Work.Duration()
 				by[c.Work.Proc] = append(by[c.Work.Proc], w)

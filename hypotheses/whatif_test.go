@@ -1,6 +1,7 @@
 package hypotheses
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -231,8 +232,12 @@ func TestPool(t *testing.T) {
 	if ms, r := max(WhatIf{Pools: []PoolSize{{Edge: edge, N: 2}}}); ms != 30 {
 		t.Errorf("with two connections p99 is %v ms, want 30: nobody waits; unknown: %v", ms, r.Unknown)
 	}
-	if ms, r := max(WhatIf{Pools: []PoolSize{{Name: "orders", N: 2}}}); ms != 55 || len(r.Unknown) != 1 || !strings.Contains(r.Unknown[0], "orders") {
-		t.Errorf("a pool that is not there changes p99 to %v ms; unknown: %v", ms, r.Unknown)
+	var unfit *UnfitError
+	if _, err := single(t, text).Replay(WhatIf{Pools: []PoolSize{{Name: "orders", N: 2}}}); !errors.As(err, &unfit) || unfit.What != "orders" || !strings.Contains(err.Error(), "web→db Query") {
+		t.Errorf("a pool that is not there: %v, want an error that lists the calls", err)
+	}
+	if _, err := single(t, text).Replay(WhatIf{Pools: []PoolSize{{Edge: Edge{Caller: "db", Peer: "web"}, N: 2}}}); !errors.As(err, &unfit) {
+		t.Errorf("the edge the other way round: %v, want an error", err)
 	}
 }
 
@@ -248,6 +253,18 @@ func TestUnfit(t *testing.T) {
 		if _, err := single(t, text).Replay(w); err == nil || !strings.Contains(err.Error(), "web→ads Pick") {
 			t.Errorf("%+v: %v, want an error that lists what there is", w, err)
 		}
+	}
+}
+
+// Without a queue nothing tells how more requests would wait, and the replay says
+// so instead of showing that nothing would change.
+func TestRateWithoutAQueue(t *testing.T) {
+	r, err := single(t, repeat(20, func(_, at int) string { return page(at, 20) })).Replay(WhatIf{Rate: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Unknown) != 1 || !strings.Contains(r.Unknown[0], "how more requests would wait") {
+		t.Errorf("unknown: %v", r.Unknown)
 	}
 }
 

@@ -27,6 +27,13 @@ type Model struct {
 // maxMisfit is how far a run's mean wait may be from the observed one.
 const maxMisfit = 0.20
 
+// Reproduces reports whether a queue that was run again waits as long on average
+// as was observed: within maxMisfit, or within slack where waits are short. All
+// in ns. A queue that does not is no queue of that size.
+func Reproduces(observed, again, slack float64) bool {
+	return math.Abs(again-observed) <= max(maxMisfit*observed, slack)
+}
+
 // HoldShare is the share of the change that longer holds explain; zero where
 // the model cannot tell or the wait did not grow.
 func (m *Model) HoldShare() float64 { return m.share(m.Holds) }
@@ -66,7 +73,7 @@ func (a *asker) model() {
 	m.Reproduced = [2]float64{meanWait(base, k0, a.v.WakeUp), meanWait(cur, k1, a.v.WakeUp)}
 	scale := max(m.Observed[0], m.Observed[1])
 	for i := range m.Observed {
-		if math.Abs(m.Reproduced[i]-m.Observed[i]) > max(maxMisfit*m.Observed[i], 0.1*scale) {
+		if !Reproduces(m.Observed[i], m.Reproduced[i], 0.1*scale) {
 			m.Why = fmt.Sprintf("a queue with a limit of %d waits %s on average where %s were observed", [2]int{k0, k1}[i], ms(m.Reproduced[i]), ms(m.Observed[i]))
 			return
 		}

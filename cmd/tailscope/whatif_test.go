@@ -97,6 +97,8 @@ func TestWhatIfUsage(t *testing.T) {
 		{"--rate -100%", "no rate"},
 		{"--rate 0", "no rate"},
 		{"--reserve 20ms", "parts of a deadline"},
+		{"--pool nobody=3", "nobody fits no call of this endpoint; it makes these: ingress→entitlement"},
+		{"--pool pricing→ingress=3", "pricing→ingress fits no call"},
 		{"--drop nobody", "fits no call of this endpoint; it makes these: ingress→entitlement"},
 		{"--drop profile --format xml", "not a format"},
 		{"--drop profile --endpoint nowhere", "no endpoint fits --endpoint"},

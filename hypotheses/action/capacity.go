@@ -88,8 +88,8 @@ func raiseLimit(w *weighing, c costs) {
 		age = b.QueueAge.Milliseconds() * 1e6
 	}
 	switch {
-	case w.Before != nil && w.Before.P99[1] <= min(age, 0.1*w.P99[1]):
-		why := fmt.Sprintf("requests wait %s before they begin (p99)", ms(w.Before.P99[1]))
+	case w.Before <= min(age, 0.1*w.P99[1]):
+		why := fmt.Sprintf("requests wait %s before they begin (p99)", ms(w.Before))
 		if !math.IsInf(age, 1) {
 			why += fmt.Sprintf(", inside the budget of %s", ms(age))
 		}
@@ -99,7 +99,7 @@ func raiseLimit(w *weighing, c costs) {
 		w.add(c, target, f, Unsupported, "%s%s", why, below)
 	case x.Executor < w.full():
 		w.add(c, target, f, Unsupported, "its executor is %s occupied%s", percent(x.Executor), below)
-	case w.Before != nil || x.Executor >= w.full():
+	case !math.IsNaN(w.Before) || x.Executor >= w.full():
 		if below != "" {
 			w.add(c, target, f, MovesTheQueue, "requests wait for %s because of cause %d%s", w.Service, f.rank, below)
 		}

@@ -20,7 +20,7 @@ type Situation struct {
 	Rules    config.Rules
 	Classes  map[string]config.Rules // of the classes that the rules name
 
-	Before   *Before
+	Before   float64 // the wait before the entry's span at its p99, on the current side
 	Queues   []Queue
 	Branches []Branch
 	Attempts []Attempts
@@ -30,19 +30,13 @@ type Situation struct {
 	Notes    []config.Note // what was tried before
 }
 
-// Before is the wait before the entry's span at its p99.
-type Before struct {
-	P99 [2]float64
-}
-
 // A Queue is the waits of one edge.
 type Queue struct {
-	Caller, Peer, Operation, Resource string
+	Caller, Peer, Resource string
 
 	Owner      string // a kind of cause, or "untraced"
 	Wait, Hold [2]float64
-	Limit      [2]int // in service at once per instance; 0: not known
-	Occupancy  [2]float64
+	Limit      [2]int  // in service at once per instance; 0: not known
 	ByMix      float64 // the share of the wait's rise that other requests bring
 }
 
@@ -53,14 +47,13 @@ type Branch struct {
 
 	Survived bool    // requests succeeded without it
 	Blocking float64 // the share of its requests in which the path leads through it
-	Drag     float64 // by how much requests would be shorter without it
 }
 
 // Attempts is the attempts of one kind of logical call, on the current side.
 type Attempts struct {
-	Caller, Peer, Operation   string
-	Logical, Retried, Hedged  float64
-	Slow, Again, SecondsKnown float64 // P(slow), P(second slow | first slow), second attempts behind it
+	Caller, Peer, Operation  string
+	Logical, Retried, Hedged float64
+	Again, SecondsKnown      float64 // P(second slow | first slow), and the second attempts behind it
 }
 
 // Late is the work after callers left.
