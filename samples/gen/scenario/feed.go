@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"math"
 	"time"
 
 	"github.com/tailscope/tailscope/samples/gen/sim"
@@ -66,6 +67,15 @@ func feedScenarios() []*Scenario {
 	const read, export, rank, user, find = "GET /feed/{id}", "GET /exports/{id}", "rank.v1.Ranker/Rank", "GET /users/{id}", "find items"
 	return built(feed,
 		null("feed/null", "the same system on two days"),
+		&Scenario{Name: "feed/null-lulls", Verdict: NoChange, About: "as many requests as before, with lulls of a quarter of a second in which none comes",
+			currentOnly: func(s *sim.System) {
+				s.Workload.Shape = func(x float64) float64 {
+					if x*200-math.Floor(x*200) < 0.2 {
+						return 0.02
+					}
+					return 1.2
+				}
+			}},
 		regression("feed/loop-blocked", "pause", Component{Service: "api"}, "exports are written at one go, which keeps api's event loop for 150 ms: pages wait for their turns",
 			hogs("api", export, 1, 130*ms, 170*ms)).on(-1),
 		regression("feed/loop-own", "service-time", Component{Service: "api", Operation: read}, "one page in thirty keeps api's event loop for 60 ms",
@@ -83,7 +93,7 @@ func feedScenarios() []*Scenario {
 		regression("feed/frozen", "pause", Component{Service: "users"}, "an instance of users stands still for 250 ms every three seconds, and not for garbage", stopped("users", 1, true, 3*time.Second, 250*ms)).on(1),
 		regression("feed/server-queue", "server-queue", Component{Service: "users", Operation: user}, "users has one thread where it had 24", slots("users", 1)),
 		regression("feed/client-wait", "client-wait", Component{Service: "users", Peer: "users-db", Operation: "SELECT users"}, "users keeps one connection to its database where it had twelve",
-			pool("users", "users-db", 1)).with(slower("users-db", "SELECT users", 2.5)),
+			pool("users", "users-db", 1)).with(all(slower("users-db", "SELECT users", 2.5), func(s *sim.System) { s.Service("users").Spans.ClientAfterPool = true })),
 		regression("feed/service-time", "service-time", Component{Service: "api", Peer: "archive", Operation: find}, "the archive takes four times as long", slower("archive", find, 4)),
 		regression("feed/improvement", "pause", Component{Service: "users"}, "an instance of users collects less garbage", stopped("users", 0, false, 3*time.Second, 250*ms)).on(0).undone(),
 	)
