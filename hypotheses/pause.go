@@ -18,10 +18,10 @@ var pause = Cause{
 		Kind:     "pause",
 		Title:    "an instance that stood still",
 		Claim:    "An instance did nothing for a while (garbage collection, a stopped event loop, a throttled CPU), and what was in flight waited.",
-		Supports: "Stretches in which nothing began or ended at the instance though its rate says that much should have, with work of its own in flight that took far longer than it does; or only the way back from the callee became longer.",
+		Supports: "Stretches in which nothing began or ended at the instance though its rate says that much should have, after which several requests went on at once, with work of its own in flight that took far longer than it does; or its spans begin late and it reads answers late, without more to do.",
 		Refutes:  "Other calls of the instance made progress meanwhile, or all that was in flight waited for somebody else.",
-		Mimics:   "client-wait and server-queue end with a release; network moves both ways and the least time too; a lull of traffic has nothing of its own in flight.",
-		Emit:     "GC pause, event-loop lag and CPU throttling metrics of each instance.",
+		Mimics:   "client-wait and server-queue end with a release, that hands on to one other; network moves both ways and the least time too; a lull of traffic has nothing of its own in flight; stops that begin and end with one operation of the endpoint itself are its service-time.",
+		Emit:     "GC pause (jvm.gc.duration), event-loop delay (nodejs.eventloop.delay.max) and CPU throttling (container_cpu_cfs_throttled_seconds_total) of each instance.",
 	},
 	find: func(a *Asking) []Finding {
 		return slices.Concat(a.pauses(), a.waiting(queuewait.Pause), a.turns("pause"))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/metric"
+	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
 )
@@ -101,27 +102,30 @@ func (a *Asking) whyStill(s *standstill, f *Finding) {
 	f.Evidence = append(f.Evidence, says("metrics", 0, "%s", text))
 }
 
-// onQuota reports whether stops end in step with the period of a CPU quota. Each process has a period of its own: that of the
-// most stops is asked.
+// onQuota reports whether stops end in step with the period of a CPU quota, and do not begin so: what a timer starts does both.
+// Each process has a period of its own: that of the most stops is asked.
 func (s *standstill) onQuota() (e Evidence, ok bool) {
-	best, r, phase := 0, 0.0, 0.0
+	var list []queuewait.Stop
 	for _, p := range slices.Sorted(maps.Keys(s.stops[summary.Current])) {
-		list := s.stops[summary.Current][p]
-		if len(list) <= best {
-			continue
+		if l := s.stops[summary.Current][p]; len(l) > len(list) {
+			list = l
 		}
-		best = len(list)
+	}
+	n := float64(len(list))
+	steady := func(at func(*queuewait.Stop) trace.Time) (r, phase float64) {
 		var x, y float64
-		for _, v := range list {
-			angle := 2 * math.Pi * float64(v.End%beat) / beat
+		for i := range list {
+			angle := 2 * math.Pi * float64(at(&list[i])%beat) / beat
 			x, y = x+math.Cos(angle), y+math.Sin(angle)
 		}
-		r, phase = math.Hypot(x, y)/float64(best), math.Mod(math.Atan2(y, x)/(2*math.Pi)*beat/1e6+beat/1e6, beat/1e6)
+		return math.Hypot(x, y) / n, math.Mod(math.Atan2(y, x)/(2*math.Pi)*beat/1e6+beat/1e6, beat/1e6)
 	}
-	if best < minPauses || r < onBeat || math.Exp(-float64(best)*r*r) > beatP {
+	ends, phase := steady(func(v *queuewait.Stop) trace.Time { return v.End })
+	starts, _ := steady(func(v *queuewait.Stop) trace.Time { return v.Start })
+	if len(list) < minPauses || ends < onBeat || starts >= onBeat || math.Exp(-n*ends*ends) > beatP {
 		return e, false
 	}
-	return says("spans", best, "%d stops of a process end %.0f ms after a beat of 100 ms, with a steadiness of %.2g of 1: so a CPU quota (CFS) lets go", best, phase, r), true
+	return says("spans", len(list), "%d stops of a process end %.0f ms after a beat of 100 ms, with a steadiness of %.2g of 1 where their beginnings have %.2g: so a CPU quota (CFS) lets go", len(list), phase, ends, starts), true
 }
 
 // A signalled is what a signal comes to: ms in all of counters and histograms, the highest of levels.

@@ -28,11 +28,10 @@ const (
 	minEvents = 100
 
 	// burst is how soon after a stop what had waited goes on: at least minBurst events, three times what the rate promises,
-	// of minResumed requests beside the one that held it. After a single thread that one request had held the next goes on,
-	// alone.
+	// of minResumed requests. What ends and hands its thread or its connection to the next is two.
 	burst      = 3_000_000
 	minBurst   = 3
-	minResumed = 2
+	minResumed = 3
 
 	// sameEvent is how far apart the events of one instant may be recorded.
 	sameEvent = 50_000
@@ -119,9 +118,7 @@ func stops(d *graph.Dict, records []*graph.Record) map[graph.ProcID][]Stop {
 			after := i
 			resumed := map[int64]bool{}
 			for ; after < len(list) && list[after].at <= s.End+burst; after++ {
-				if h := list[after].handler; h != held {
-					resumed[h] = true
-				}
+				resumed[list[after].handler] = true
 			}
 			if n := float64(after - i); n < minBurst || n < 3*rate*float64(burst) || len(resumed) < minResumed {
 				continue
