@@ -231,5 +231,5 @@ func hold(w *weighing, c costs) {
 		objective = fmt.Sprintf(", beyond the objective of %s", o)
 	}
 	w.out = append(w.out, Action{Action: c.action, Target: w.Service + " " + w.Operation, For: f.rank, Verdict: Supported,
-		Reason: fmt.Sprintf("the rise is shown: p%g went from %s to %s%s%s", 100*w.Quantile, ms(w.P99[0]), ms(w.P99[1]), objective, checks), Costs: c.costs, PaidBy: c.paidBy})
+		Reason: fmt.Sprintf("the rise is shown: p%g went from %s to %s%s%s", 100*w.Shown, ms(w.ShownNS[0]), ms(w.ShownNS[1]), objective, checks), Costs: c.costs, PaidBy: c.paidBy})
 }
