@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
@@ -254,7 +255,7 @@ func (a *Asking) pauses() []Finding {
 		if s.instance != 0 || len(s.stops[summary.Current]) == 1 {
 			who = fmt.Sprintf("instance %s of %s", f.Instance, f.Service)
 		}
-		f.Claim = fmt.Sprintf("%s stood still %d times, for %s on average", who, n1, msText(is/float64(n1)))
+		f.Claim = fmt.Sprintf("%s stood still %d times, for %s on average", who, n1, prose.Ns(is/float64(n1)))
 		f.Evidence = append(f.Evidence,
 			numbers("spans", n1, "", float64(n0), float64(n1), "stretches without any event, with work of its own in flight"),
 			numbers("spans", n1, "ms", was/1e6, is/1e6, "time stood still in all"),
@@ -265,7 +266,7 @@ func (a *Asking) pauses() []Finding {
 			IfThis:   "no: nothing began or ended for longer than its rate allows",
 			IfRival:  "yes: others went on beside what was slow",
 			Ran:      true,
-			Outcome:  fmt.Sprintf("%d stretches without a single event, of %s together", n1, msText(is)),
+			Outcome:  fmt.Sprintf("%d stretches without a single event, of %s together", n1, prose.Ns(is)),
 			Query:    "",
 		}
 		a.whyStill(s, &f)

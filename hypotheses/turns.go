@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/summary"
@@ -150,7 +151,7 @@ func (a *Asking) turns(kind string) []Finding {
 			IfThis:   "its spans begin late as well, by as much, or its event loop and CPU are busy",
 			IfRival:  "they begin as soon as before: answers are larger or the way is slower",
 			Ran:      len(t.in) > 0 || loop || cpu,
-			Outcome:  fmt.Sprintf("a turn waits %s where it waited %s", msText(t.wait[1]), msText(t.wait[0])),
+			Outcome:  fmt.Sprintf("a turn waits %s where it waited %s", prose.Ns(t.wait[1]), prose.Ns(t.wait[0])),
 			Query:    fmt.Sprintf(`max by (service_instance_id) (nodejs_eventloop_delay_max_seconds{service_name=%q}), or process_cpu_utilization and go_schedule_duration`, service),
 		}
 		if f.Check.Ran {
@@ -159,7 +160,7 @@ func (a *Asking) turns(kind string) []Finding {
 		switch {
 		case t.rate[1] >= (1+arrivalsStood)*t.rate[0]:
 			f.Kind = "load"
-			f.Claim = fmt.Sprintf("%s gets %.3g calls a second where it got %.3g: %s", service, t.rate[1], t.rate[0], f.Claim)
+			f.Claim = prose.Sprintf("%s gets %.3g calls a second where it got %.3g: %s", service, t.rate[1], t.rate[0], f.Claim)
 		case cpu && !loop:
 			f.Kind = "contention"
 		}

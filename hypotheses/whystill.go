@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/summary"
@@ -21,6 +22,8 @@ const (
 	beat   = 100_000_000
 	onBeat = 0.7
 	beatP  = 1e-3
+	// timers is the share of stops at one distance, longer than the period, from which they are a timer's.
+	timers = 0.5
 
 	// accounts is the part of the time stood still that a runtime's word must come to, to be what it was.
 	accounts = 0.5
@@ -62,7 +65,7 @@ func (a *Asking) whyStill(s *standstill, f *Finding) {
 			if was != nil {
 				more -= was.ms
 			}
-			e := numbers("metrics", n, "ms", was0, is.ms, name+": time of "+what+" in all, of "+msText(still)+" stood still")
+			e := numbers("metrics", n, "ms", was0, is.ms, name+": time of "+what+" in all, of "+prose.Ns(still)+" stood still")
 			if more >= accounts*still/1e6 {
 				f.Evidence = append(f.Evidence, e)
 				if !known {
@@ -102,8 +105,8 @@ func (a *Asking) whyStill(s *standstill, f *Finding) {
 	f.Evidence = append(f.Evidence, says("metrics", 0, "%s", text))
 }
 
-// onQuota reports whether stops end in step with the period of a CPU quota, and do not begin so: what a timer starts does both.
-// Each process has a period of its own: that of the most stops is asked.
+// onQuota reports whether stops end in step with the period of a CPU quota, after one or several of them: what a timer starts has
+// one distance. Each process has a period of its own: that of the most stops is asked.
 func (s *standstill) onQuota() (e Evidence, ok bool) {
 	var list []queuewait.Stop
 	for _, p := range slices.Sorted(maps.Keys(s.stops[summary.Current])) {
@@ -111,21 +114,29 @@ func (s *standstill) onQuota() (e Evidence, ok bool) {
 			list = l
 		}
 	}
-	n := float64(len(list))
-	steady := func(at func(*queuewait.Stop) trace.Time) (r, phase float64) {
-		var x, y float64
-		for i := range list {
-			angle := 2 * math.Pi * float64(at(&list[i])%beat) / beat
-			x, y = x+math.Cos(angle), y+math.Sin(angle)
-		}
-		return math.Hypot(x, y) / n, math.Mod(math.Atan2(y, x)/(2*math.Pi)*beat/1e6+beat/1e6, beat/1e6)
-	}
-	ends, phase := steady(func(v *queuewait.Stop) trace.Time { return v.End })
-	starts, _ := steady(func(v *queuewait.Stop) trace.Time { return v.Start })
-	if len(list) < minPauses || ends < onBeat || starts >= onBeat || math.Exp(-n*ends*ends) > beatP {
+	if len(list) < minPauses {
 		return e, false
 	}
-	return says("spans", len(list), "%d stops of a process end %.0f ms after a beat of 100 ms, with a steadiness of %.2g of 1 where their beginnings have %.2g: so a CPU quota (CFS) lets go", len(list), phase, ends, starts), true
+	var x, y float64
+	n := float64(len(list))
+	after, usual := map[int64]int{}, int64(0) // periods between one stop and the next
+	for i := range list {
+		angle := 2 * math.Pi * float64(list[i].End%beat) / beat
+		x, y = x+math.Cos(angle), y+math.Sin(angle)
+		if i > 0 {
+			k := (int64(list[i].End-list[i-1].End) + beat/2) / beat
+			after[k]++
+			if after[k] > after[usual] || after[k] == after[usual] && k < usual {
+				usual = k
+			}
+		}
+	}
+	steady := math.Hypot(x, y) / n
+	if steady < onBeat || math.Exp(-n*steady*steady) > beatP || usual != 1 && float64(after[usual]) >= timers*(n-1) {
+		return e, false
+	}
+	return says("spans", len(list), "%d stops of a process end %.0f ms after a beat of 100 ms, with a steadiness of %.2g of 1, one or several beats apart: so a CPU quota (CFS) lets go",
+		len(list), math.Mod(math.Atan2(y, x)/(2*math.Pi)*beat/1e6+beat/1e6, beat/1e6), steady), true
 }
 
 // A signalled is what a signal comes to: ms in all of counters and histograms, the highest of levels.
