@@ -19,7 +19,7 @@ func (b *builder) endpointRow(r *report.Report, e *report.Endpoint) {
 		b.latency(r, e)
 	}
 	b.parts(r, e)
-	b.allocation(r, e)
+	b.allocation(r, e, true)
 	b.causes(r, e)
 	b.actions(e, e.Verdict != report.Regression)
 	b.queues(r, e)
@@ -38,7 +38,7 @@ func (b *builder) endpointBrief(r *report.Report, e *report.Endpoint) {
 	b.heading(2, plain(b.rowName(e)))
 	b.verdict(r, e)
 	b.budget(e)
-	b.allocation(r, e)
+	b.allocation(r, e, e.Focus == nil)
 	b.causes(r, e)
 	b.actions(e, true)
 }
@@ -120,6 +120,10 @@ func (b *builder) verdict(r *report.Report, e *report.Endpoint) {
 	if e.Basis != nil {
 		b.add(Para{Text: Text{plain(b.basis(r, e.Basis))}, Tight: true})
 	}
+	if f := e.Focus; f != nil {
+		x := &f.Latency
+		b.add(Para{Tight: true, Text: Text{plain(b.sign(fmt.Sprintf("The change is shown at %s, and causes are asked about that: %s: %s.", quantileName(f.Quantile), durs(x.BaselineMs, x.CurrentMs), change(x.DeltaMs, x.CIMs))))}})
+	}
 	var bad []report.Guard
 	for _, g := range e.Guards {
 		if g.Status != report.GuardOK {
@@ -132,7 +136,7 @@ func (b *builder) verdict(r *report.Report, e *report.Endpoint) {
 	}
 	if len(e.Hypotheses) > 0 {
 		h := &e.Hypotheses[0]
-		b.add(Para{Tight: true, Text: Text{strong("First cause"), plainf(": %s, %s: %s — %s.", h.Kind, h.Strength, b.component(h), b.explains(h, v))}})
+		b.add(Para{Tight: true, Text: Text{strong("First cause"), plainf(": %s, %s: %s — %s.", h.Kind, h.Strength, b.component(h), b.explains(e, h, v))}})
 	}
 }
 
