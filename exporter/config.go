@@ -55,6 +55,10 @@ type Config struct {
 	// Baseline is the path of a snapshot, with compare: pinned.
 	Baseline string `mapstructure:"baseline"`
 
+	// Looks is how many times a window is compared while it is open; a report is made
+	// where that shows a regression. Zero: only when it closes.
+	Looks int `mapstructure:"looks"`
+
 	// MemoryLimit bounds what the exporter holds.
 	MemoryLimit Bytes `mapstructure:"memory_limit"`
 
@@ -135,7 +139,7 @@ func createDefaultConfig() component.Config {
 	page.NetAddr.Endpoint = "localhost:4320"
 	return &Config{
 		Formats: o.Formats, Retain: o.Retain, Window: o.Window, History: o.History, Quiet: o.Quiet, MaxAge: o.MaxAge,
-		Compare: string(o.Compare), MemoryLimit: Bytes(o.Memory),
+		Compare: string(o.Compare), Looks: o.Looks, MemoryLimit: Bytes(o.Memory),
 		Attributes:  AttributesConfig{Allow: []string{"*"}, Redact: defaultRedact},
 		Page:        configoptional.Default(page),
 		QueueConfig: configoptional.Default(exporterhelper.NewDefaultQueueConfig()),
@@ -200,6 +204,7 @@ func (c *Config) options() live.Options {
 	o := live.New()
 	o.Dir, o.Formats, o.OnlyRegressions, o.Retain = c.Directory, c.Formats, c.OnlyRegressions, c.Retain
 	o.Window, o.History, o.Quiet, o.MaxAge = c.Window, c.History, c.Quiet, c.MaxAge
+	o.Looks = c.Looks
 	o.Compare, o.VersionOf, o.Memory = live.Comparison(c.Compare), c.VersionOf, int64(c.MemoryLimit)
 	o.Analysis.ClassAttr = c.ClassAttribute
 	return o

@@ -53,7 +53,7 @@ func (s *shared) start(ctx context.Context, host component.Host) error {
 			t.report(p)
 		}
 		if p.Regression() {
-			log.Info("a regression was found", zap.Time("window", p.Window))
+			log.Info("a regression was found", zap.Time("window", p.Window), zap.Bool("open", p.Open))
 		}
 	}
 	if s.telemetry, err = newTelemetry(s.set.MeterProvider); err != nil {

@@ -96,6 +96,7 @@ interrupted it analyses what is open and prints the last report.`,
 	c.Flags().DurationVar(&o.Quiet, "quiet", o.Quiet, "a trace is whole when none of its spans came for so long")
 	c.Flags().DurationVar(&o.MaxAge, "max-age", o.MaxAge, "a trace whose spans keep coming is analysed after so long")
 	c.Flags().StringVar(&compare, "compare", string(o.Compare), "what a window is compared with: time (the windows before it) or version (the newest with the one most requests went to besides)")
+	c.Flags().IntVar(&o.Looks, "looks", o.Looks, "how many times a window is compared while it is open; a regression is reported then")
 	c.Flags().StringVar(&o.VersionOf, "version-of", "", "`SERVICE` whose version counts; that of the service where a trace begins if not given")
 	c.Flags().StringVar(&baseline, "baseline", "", "compare every window with `PATH`: a snapshot, or data")
 	memoryFlag(c, "hold at most `SIZE` of memory, as 512MiB; what does not fit is shed by whole traces (default 512MiB)")
@@ -209,6 +210,9 @@ func (s *server) run(ctx context.Context, otlp []listening, show string) (*live.
 // line is a report in one line.
 func line(p *live.Published) string {
 	what := "window " + p.Window.Format("15:04:05")
+	if p.Open {
+		what += " (open)"
+	}
 	endpoints, regressions := 0, ""
 	for i := range p.Report.Endpoints {
 		row := &p.Report.Endpoints[i]
