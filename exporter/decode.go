@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tailscope/tailscope/ingest"
+	"github.com/tailscope/tailscope/internal/redact"
 	"github.com/tailscope/tailscope/live"
 	"github.com/tailscope/tailscope/trace"
 )
@@ -20,7 +21,7 @@ import (
 // judged nor looked up again. What it remembers belongs to the intake's tables.
 type decoder struct {
 	epoch     uint64
-	policy    *policy
+	policy    *redact.Policy
 	pairs     []pair
 	keys      []about  // does not belong to the tables
 	places    []*about // of keys: what was last met at a place of the list
@@ -47,7 +48,7 @@ type pair struct {
 type about struct {
 	key      string
 	number   uint32 // counted up from one
-	do       action
+	do       redact.Action
 	analysed bool // it is kept of every span
 
 	// Values that hardly ever come again, as paths with ids, are not looked for:
@@ -92,12 +93,12 @@ const maxPlaces = 255
 // maxPair is the length of the longest value that is remembered.
 const maxPair = 128
 
-func newDecoder(p *policy) *decoder {
+func newDecoder(p *redact.Policy) *decoder {
 	return &decoder{policy: p, pairs: make([]pair, 1<<12), keys: make([]about, 1<<10), resources: map[string]trace.ResourceID{}}
 }
 
 // decoderOf is the decoder of an intake.
-func decoderOf(in *live.Intake, p *policy) *decoder {
+func decoderOf(in *live.Intake, p *redact.Policy) *decoder {
 	d, ok := in.Cache.(*decoder)
 	if !ok {
 		d = newDecoder(p)
@@ -129,7 +130,7 @@ func (d *decoder) key(in *live.Intake, place int, k string) *about {
 	a := &d.keys[(ends(k)*0x9e3779b97f4a7c15^uint64(len(k))*0x94d049bb133111eb)>>54]
 	if a.key != k || a.number == 0 {
 		d.named++ // what was remembered of the key that was here is not found any more
-		*a = about{key: strings.Clone(k), number: d.named, do: d.policy.of(k, false), analysed: in.Keeps(k)}
+		*a = about{key: strings.Clone(k), number: d.named, do: d.policy.Of(k, false), analysed: in.Keeps(k)}
 	}
 	d.places[place] = a
 	return a
@@ -254,13 +255,13 @@ func (d *decoder) attrs(to []trace.RawAttr, m pcommon.Map, resource bool) []trac
 		if len(to)-from >= maxAttributes {
 			break
 		}
-		do := d.policy.of(k, resource)
-		if do == drop {
+		do := d.policy.Of(k, resource)
+		if do == redact.Drop {
 			continue
 		}
 		raw := value(v)
-		if do != keep && raw.Type == trace.String {
-			raw.Bytes = do.template(raw.Bytes)
+		if do != redact.Keep && raw.Type == trace.String {
+			raw.Bytes = do.Template(raw.Bytes)
 		}
 		to = append(to, trace.RawAttr{Key: text(k), Value: raw})
 	}
@@ -366,7 +367,7 @@ func (d *decoder) one(in *live.Intake, s ptrace.Span, resource trace.ResourceID,
 		}
 		place++
 		about := d.key(in, min(place, maxPlaces), k)
-		if about.do == drop || !entry && !about.analysed && k != sharedHalf {
+		if about.do == redact.Drop || !entry && !about.analysed && k != sharedHalf {
 			continue
 		}
 		if v.Type() == pcommon.ValueTypeStr {
@@ -389,8 +390,8 @@ func (d *decoder) one(in *live.Intake, s ptrace.Span, resource trace.ResourceID,
 			d.missed = append(d.missed, missed{len(r.Known), slot, pair{key: about.number, number: n, integer: true}})
 		}
 		raw := value(v)
-		if about.do != keep && raw.Type == trace.String {
-			raw.Bytes = about.do.template(raw.Bytes)
+		if about.do != redact.Keep && raw.Type == trace.String {
+			raw.Bytes = about.do.Template(raw.Bytes)
 		}
 		if k == sharedHalf && raw.Type == trace.Bool {
 			if raw.Int != 0 {
@@ -416,7 +417,7 @@ func (d *decoder) one(in *live.Intake, s ptrace.Span, resource trace.ResourceID,
 func (d *decoder) name(in *live.Intake, name string) {
 	slot := d.slot(aName, ends(name), len(name))
 	if slot.key != aName || slot.value != name {
-		id := in.Tables.Intern(d.policy.name(text(name)))
+		id := in.Tables.Intern(d.policy.Name(text(name)))
 		if id == 0 || len(name) > maxPair {
 			d.span.NameID = id
 			return

@@ -55,7 +55,7 @@ func checked(t *testing.T, e *Engine) Stats {
 
 func add(t *testing.T, e *Engine, s *trace.Store) {
 	t.Helper()
-	if err := e.Add(func(in *Intake) { in.Store(s, nil) }); err != nil {
+	if err := e.Add(func(in *Intake) { in.Store(s, nil, nil) }); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -86,10 +86,11 @@ func (in *Intake) Point(p *metric.RawPoint) {
 const pointBytes = 96
 
 // Store takes all spans and points of stores over the same tables, as decoders
-// of files fill them.
-func (in *Intake) Store(s *trace.Store, points *metric.Store) {
+// of files fill them, but for what clean does not let through. It may be nil.
+func (in *Intake) Store(s *trace.Store, points *metric.Store, clean trace.Cleaner) {
 	var raw trace.RawSpan
 	m := trace.NewMoves(s.Tables, in.Tables)
+	m.Clean = clean
 	for i := range s.Len() {
 		m.Raw(&raw, s, trace.SpanRef(i))
 		in.Span(&raw)
@@ -102,7 +103,7 @@ func (in *Intake) Store(s *trace.Store, points *metric.Store) {
 			return
 		}
 		in.pointBytes += points.Bytes()
-		in.points.Append(points, in.Tables.Absorb(s.Tables))
+		in.points.AppendMoves(points, m)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tailscope/tailscope/analysis"
+	"github.com/tailscope/tailscope/internal/redact"
 	"github.com/tailscope/tailscope/live"
 	"github.com/tailscope/tailscope/live/receive"
 	"github.com/tailscope/tailscope/report"
@@ -29,6 +30,7 @@ func serveCommand() *cobra.Command {
 	var f inputFlags
 	o := live.New()
 	var grpc, web, show, compare, baseline, format string
+	var keep redact.Policy
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "take OTLP and compare each window of time with those before it",
@@ -76,7 +78,13 @@ interrupted it analyses what is open and prints the last report.`,
 				flag := strings.ReplaceAll(strings.TrimSuffix(field, "_limit"), "_", "-")
 				return &usageError{fmt.Sprintf("--%s %s", flag, what), ""}
 			}
-			s := &server{stderr: c.ErrOrStderr(), o: o}
+			for flag, keys := range map[string]redact.Patterns{"allow": keep.Allow, "redact": keep.Redact} {
+				if err := keys.Check(); err != nil {
+					return &usageError{fmt.Sprintf("--%s: %v", flag, err), ""}
+				}
+			}
+			keep.Reads = o.Analysis.Reads()
+			s := &server{stderr: c.ErrOrStderr(), o: o, keep: &keep}
 			last, err := s.run(c.Context(), []listening{{grpc, "OTLP"}, {web, "OTLP"}}, show)
 			if err != nil {
 				return err
@@ -103,6 +111,8 @@ interrupted it analyses what is open and prints the last report.`,
 	c.Flags().StringVar(&o.Dir, "dir", "", "write snapshots and reports to `DIRECTORY`, and go on with those there")
 	c.Flags().IntVar(&o.Retain, "retain", o.Retain, "windows whose snapshots are kept there")
 	c.Flags().BoolVar(&o.OnlyRegressions, "only-regressions", false, "write a report only where a regression is found")
+	c.Flags().StringSliceVar((*[]string)(&keep.Allow), "allow", []string{"*"}, "`ATTRIBUTES` of entry spans and resources that are kept besides those that the analysis reads; * at the end stands for any rest")
+	c.Flags().StringSliceVar((*[]string)(&keep.Redact), "redact", redact.Default, "`ATTRIBUTES` that are not kept even so; SQL literals and query strings never are")
 	c.Flags().StringVar(&format, "format", "text", "of the last report, printed at the end: text, json, markdown or html")
 	return c
 }
@@ -130,6 +140,7 @@ type listening struct{ address, what string }
 type server struct {
 	stderr io.Writer
 	o      live.Options
+	keep   *redact.Policy
 
 	mu sync.Mutex // of stderr
 }
@@ -148,7 +159,7 @@ func (s *server) run(ctx context.Context, otlp []listening, show string) (*live.
 	if err != nil {
 		return nil, &usageError{err.Error(), ""}
 	}
-	h := receive.New(e)
+	h := receive.New(e, s.keep)
 	var servers []*http.Server
 	var wg sync.WaitGroup
 	end := func() {
