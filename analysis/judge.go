@@ -57,10 +57,12 @@ func (o *Options) judge() graph.Judge {
 			UnknownWeight: sampling == population.Unreadable || sampling == population.Unmeasured,
 			Class:         s.InternString(rules.Class(s, r)),
 		}
-		if stream := population.StreamOf(s, r); stream != population.NoStream {
-			j.Standing, j.Reason = graph.Stream, s.InternString(stream.String())
+		if !calls && population.EmptyPoll(s, r) {
+			j.Standing, j.Reason = graph.Stream, s.InternString(population.LongPoll.String())
 		} else if rule, ok := rules.Excluded(s, r, s.String(namer.Service(r)), s.String(namer.Operation(r))); ok {
 			j.Standing, j.Reason = graph.Excluded, s.InternString(rule)
+		} else if population.Scheduled(s, r) {
+			j.Standing = graph.Scheduled
 		}
 		return j
 	}
