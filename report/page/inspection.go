@@ -279,20 +279,17 @@ func (b *builder) inspectedEvidence(in *report.Inspection) {
 			if e.TimedOut+e.Cancelled > 0 {
 				left.Text = append(left.Text, b.note(list(opt(e.TimedOut > 0, count(e.TimedOut)+" at a deadline"), opt(e.Cancelled > 0, count(e.Cancelled)+" cancelled"))))
 			}
-			caller := cell(b.nameOr(e.Caller))
-			if len(e.ToldBy) > 0 {
-				text := "waits before these calls are told by " + strings.Join(e.ToldBy, "; ")
-				if e.Emit != "" {
-					text += "; more would be by " + e.Emit
-				}
-				caller.Text = append(caller.Text, b.note(b.prose(text)))
-			}
-			t.Rows = append(t.Rows, Row{Cells: []Cell{caller, first, cell(count(e.Calls)), cell(count(e.Pairs)), cell(one), left, cell(floor)}})
+			t.Rows = append(t.Rows, Row{Cells: []Cell{cell(b.nameOr(e.Caller)), first, cell(count(e.Calls)), cell(count(e.Pairs)), cell(one), left, cell(floor)}})
 		}
 		if n := len(in.Edges) - overviewRows; n > 0 {
 			t.Rows = append(t.Rows, more(n, "edge", len(t.Columns)))
 		}
 		b.add(t)
+		for _, e := range in.Edges[:min(len(in.Edges), overviewRows)] {
+			if len(e.ToldBy) > 0 {
+				b.para(plainf("%s → %s: waits are told by %s%s.", b.nameOr(e.Caller), b.nameOr(e.Callee), b.prose(strings.Join(e.ToldBy, "; ")), opt(e.Emit != "", ". To tell more, record "+b.prose(e.Emit))))
+			}
+		}
 	}
 	if len(in.Waits) > 0 {
 		t := Table{Columns: []Column{{Head: "waits that spans tell of", Shrink: true}, {Head: "in", Shrink: true}, {Head: "waits", Right: true}, {Head: "in all, ms", Right: true}}}
