@@ -14,6 +14,26 @@ func (o *Options) Judge() graph.Judge { return o.judge() }
 // Name has the operations of a store named by the configuration.
 func (o *Options) Name(s *trace.Store) { o.names(s) }
 
+// Reads are the attributes of spans that the user has the analysis read: the one
+// that tells classes apart, and those that say what was waited.
+func (o *Options) Reads() []string {
+	var keys []string
+	add := func(key string) {
+		if key != "" {
+			keys = append(keys, key)
+		}
+	}
+	add(o.ClassAttr)
+	if o.Config != nil {
+		add(o.Config.Class.Attribute)
+		for _, w := range o.Config.Waits {
+			add(w.Attribute)
+			add(w.ResourceAttribute)
+		}
+	}
+	return keys
+}
+
 // judge says how entry spans count under the options.
 func (o *Options) judge() graph.Judge {
 	var c config.Config
