@@ -58,7 +58,7 @@ func statsCoverage(seed uint64, runs int) []cell {
 		switch {
 		case l.timeout:
 			c.missed = atAtom
-		case l.seconds == 0 && !l.weighted() && !l.millis:
+		case l.seconds == 0 && l.kept == 0 && !l.millis && l.weights != independent && l.weights != tied:
 			c.missed = twoRanks
 		case l.seconds > 0 && l.seconds <= 32 && l.phi == 0 && !l.bursts:
 			c.missed = fewBlocks
