@@ -18,7 +18,10 @@ Unchanged endpoints whose requests come and last as they do in production and no
 windows that are called a regression, one endpoint a run, both windows drawn alike and each by itself. Rejection at 5 % may
 go either way, so that half of it may be called a regression. Whole queues are simulated; what comes in periods begins
 anywhere in its period. Nothing is promised of a level that drifts more slowly than a window lasts (correlated over 400 s,
-τ = 800 s): the level of another window cannot be known from within one, and the guard window says so.`,
+τ = 800 s): the level of another window cannot be known from within one, and the guard window says so.
+
+Then the same queues where times are not known: requests that wait behind each other are no independent ones, and without
+times that cannot be seen. Last, what did change, and is found so often: the price of knowing it.`,
 		version: stats.Version,
 		runs:    400,
 		run:     statsProcesses,
@@ -68,21 +71,29 @@ var processes = []struct {
 	{"a tenth of the window, in bursts", burst(400, 40), burst(4000, 400)},
 }
 
+// changes are processes of which the second is slower.
+var changes = []struct {
+	name      string
+	base, cur process
+}{
+	{"a queue with one server from 0.5 to 0.8", queue(2000, 100, 1, 0.5, 0, 1), queue(2000, 62.5, 1, 0.8, 0, 1)},
+	{"a queue with eight servers from 0.6 to 0.9", queue(4000, 60, 8, 0.6, 0, 1), queue(4000, 40, 8, 0.9, 0, 1)},
+	{"all half as slow again, a window of 20 s before 20 min", arriving(400, 20, lognormal(50, 0.5)), arriving(9000, 1200, lognormal(75, 0.5))},
+	{"a cache that misses 3 % instead of 1 %", arriving(2000, 100, caching(0.01, 5, 300)), arriving(2000, 100, caching(0.03, 5, 300))},
+	{"Pareto 1.5, half as slow again", arriving(2000, 100, pareto(1.5)), arriving(2000, 100, func(g *rand.Rand) float64 { return 1.5 * pareto(1.5)(g) })},
+	{"a job every minute that slows 20 s and not 5 s, in 10 min", periodic(5000, 600, 60, 5, 1, 50, 150), periodic(5000, 600, 60, 20, 1, 50, 150)},
+}
+
 func statsProcesses(seed uint64, runs int) []cell {
 	var cells []cell
-	for _, p := range processes {
-		c := cell{name: p.name, target: atMost(0.05)}
-		if strings.Contains(p.name, "drifts") {
-			c.target = target{}
-		}
-		c.runs = wanted(runs, c.name)
-		g := generator(seed, c.name)
-		cur := p.cur
+	measure := func(name string, t target, base, cur process, timed bool) {
+		c := cell{name: name, target: t, runs: wanted(runs, name)}
+		g := generator(seed, name)
 		if cur == nil {
-			cur = p.base
+			cur = base
 		}
 		for range c.runs {
-			pair := stats.NewPair(window(p.base(g)), window(cur(g)), stats.Defaults())
+			pair := stats.NewPair(window(base(g), timed), window(cur(g), timed), stats.Defaults())
 			test := pair.Test()
 			if test.P <= stats.Defaults().Alpha && pair.Verdict(test, true).Outcome == stats.Regression {
 				c.hits++
@@ -90,15 +101,32 @@ func statsProcesses(seed uint64, runs int) []cell {
 		}
 		cells = append(cells, c)
 	}
+	for _, p := range processes {
+		t := atMost(0.05)
+		if strings.Contains(p.name, "drifts") {
+			t = target{}
+		}
+		measure(p.name, t, p.base, p.cur, true)
+	}
+	for _, p := range processes {
+		if strings.HasPrefix(p.name, "a queue") {
+			measure(p.name+", no times", target{}, p.base, p.cur, false)
+		}
+	}
+	for _, p := range changes {
+		measure("changed: "+p.name, target{}, p.base, p.cur, true)
+	}
 	return cells
 }
 
 // window is the requests of a side as stats reads them.
-func window(of []request) *stats.Sample {
+func window(of []request, timed bool) *stats.Sample {
 	var r stats.Requests
 	for _, q := range of {
 		r.Latency = append(r.Latency, int64(math.Round(q.ms*1e6)))
-		r.Second = append(r.Second, 1_700_000_000+int64(math.Floor(q.at)))
+		if timed {
+			r.Second = append(r.Second, 1_700_000_000+int64(math.Floor(q.at)))
+		}
 	}
 	s, err := stats.NewSample(r)
 	if err != nil {

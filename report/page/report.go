@@ -90,7 +90,7 @@ func (b *builder) read(r *report.Report) {
 		var spans, points, rejected int64
 		var files []string
 		for _, f := range in.Files {
-			if f.Set == s.Set {
+			if f.Set == s.Set || s.Part {
 				spans, points, rejected = spans+f.Spans, points+f.MetricPoints, rejected+f.Rejected
 				files = append(files, f.Path)
 			}
@@ -102,8 +102,11 @@ func (b *builder) read(r *report.Report) {
 		case len(files) > 1:
 			from = fmt.Sprintf("%d files: %s", len(files), b.name(common(files)))
 		}
+		if s.Part {
+			from, spans = "part of "+from, s.Spans
+		}
 		metric := ""
-		if points > 0 {
+		if points > 0 && !s.Part { // of both parts: the line below counts them
 			metric = plural(points, "metric point")
 		}
 		sets.Rows = append(sets.Rows, Row{Cells: []Cell{{Text: Text{strong(s.Set)}}, cell(plural(spans, "span")), cell(metric), cell(from), cell(window(s))}})
