@@ -199,6 +199,9 @@ func queue(n int, seconds float64, servers int, busy, wave, period float64) proc
 		free := make(earliest, servers)
 		phase := 2 * math.Pi * g.Float64()
 		at := -seconds / 4 // it is under way when the window begins
+		for i := range free {
+			free[i] = at
+		}
 		for {
 			at += seconds / float64(n) * g.ExpFloat64() / (1 + wave)
 			if g.Float64()*(1+wave) > 1+wave*math.Sin(2*math.Pi*at/period+phase) {
