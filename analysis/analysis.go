@@ -3,12 +3,12 @@ package analysis
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/stats"
@@ -22,12 +22,20 @@ func Run(ctx context.Context, o *Options) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Analyze(l, o)
+	return AnalyzeContext(ctx, l, o)
 }
 
 // Analyze returns the report on what was loaded, which is used up.
 func Analyze(l *Loaded, o *Options) (*report.Report, error) {
-	a := &analyzer{o: o, opt: o.stats(), reading: summary.Read(l.Sides[summary.Baseline], l.Sides[summary.Current], o.reading())}
+	return AnalyzeContext(context.Background(), l, o)
+}
+
+// AnalyzeContext is Analyze until ctx ends.
+func AnalyzeContext(ctx context.Context, l *Loaded, o *Options) (*report.Report, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	a := &analyzer{ctx: ctx, o: o, opt: o.stats(), reading: summary.Read(l.Sides[summary.Baseline], l.Sides[summary.Current], o.reading())}
 	rep := &report.Report{
 		Run: report.Run{
 			Version: o.Version, Kept: report.KeptAll, Quantile: report.Float(o.Quantile), Alpha: report.Float(o.Alpha), Population: o.Population.String(),
@@ -48,6 +56,7 @@ func Analyze(l *Loaded, o *Options) (*report.Report, error) {
 }
 
 type analyzer struct {
+	ctx     context.Context // ends an analysis between two endpoints; nil: it has none
 	o       *Options
 	opt     stats.Options
 	reading *summary.Reading
@@ -65,7 +74,7 @@ func (a *analyzer) kept(rep *report.Report) {
 		kept := int64(len(set.Records))
 		rep.LeftOut = append(rep.LeftOut, report.LeftOut{
 			What: "requests of the " + setName(side) + " set", Count: set.Requests - kept,
-			Why: fmt.Sprintf("%d are kept, for --memory, and stand for all: of each kind up to %d of those within %.3g %% of one latency, so that the tail is whole",
+			Why: prose.Sprintf("%d are kept, for --memory, and stand for all: of each kind up to %d of those within %.3g %% of one latency, so that the tail is whole",
 				kept, set.Kept, 100*(set.KeptWidth-1)),
 		})
 	}
@@ -149,7 +158,7 @@ func (a *analyzer) clocks(rep *report.Report, defects trace.Tally) {
 		})
 	}
 	if len(moved) > 0 {
-		rep.Warnings = append(rep.Warnings, fmt.Sprintf("The clocks of %d hosts differ, by up to %.3g ms: times of different hosts are compared with the offsets taken off that all calls between them allow; recorded times are kept, and inspect lists the offsets",
+		rep.Warnings = append(rep.Warnings, prose.Sprintf("The clocks of %d hosts differ, by up to %.3g ms: times of different hosts are compared with the offsets taken off that all calls between them allow; recorded times are kept, and inspect lists the offsets",
 			len(moved), float64(most)/1e6))
 	}
 }
@@ -195,6 +204,9 @@ func (a *analyzer) endpoints(rep *report.Report) error {
 		if !a.wanted(e) {
 			continue
 		}
+		if a.ctx != nil && a.ctx.Err() != nil {
+			return a.ctx.Err()
+		}
 		v, err := a.view(e)
 		if err != nil {
 			return err
@@ -211,6 +223,9 @@ func (a *analyzer) endpoints(rep *report.Report) error {
 		if a.o.Top > 0 && i >= a.o.Top {
 			rep.LeftOut = append(rep.LeftOut, report.LeftOut{What: "endpoints", Count: int64(len(views) - i), Why: "give a larger --top"})
 			break
+		}
+		if a.ctx != nil && a.ctx.Err() != nil {
+			return a.ctx.Err()
 		}
 		rep.Endpoints = append(rep.Endpoints, a.row(v))
 		rows, err := a.kindRows(v)

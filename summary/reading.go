@@ -339,6 +339,9 @@ func (r *Reading) endpoints(inner bool) {
 			}
 		}
 	}
+	for _, e := range r.Endpoints {
+		e.schedule()
+	}
 	d := r.Dict
 	slices.SortFunc(r.Endpoints, func(a, b *Endpoint) int {
 		if a.Inner != b.Inner {
@@ -349,6 +352,25 @@ func (r *Reading) endpoints(inner bool) {
 		}
 		return cmp.Or(strings.Compare(d.String(a.Name.Service), d.String(b.Name.Service)), strings.Compare(d.String(a.Name.Operation), d.String(b.Name.Operation)))
 	})
+}
+
+// schedule counts the requests of a clock where there are no others: those of a job
+// are what it is about.
+func (e *Endpoint) schedule() {
+	scheduled := []*Request{}
+	for _, side := range e.Sides {
+		for _, q := range side {
+			switch q.Standing {
+			case graph.Counted:
+				return
+			case graph.Scheduled:
+				scheduled = append(scheduled, q)
+			}
+		}
+	}
+	for _, q := range scheduled {
+		q.Standing = graph.Counted
+	}
 }
 
 // EntryName is the endpoint of a record.
@@ -390,6 +412,9 @@ func sub(rec *graph.Record, c int32) *graph.Record {
 		s.Calls[i].Parent -= c
 	}
 	first := &s.Calls[0]
+	if first.Flags&graph.Lasting != 0 {
+		s.Standing = graph.Stream
+	}
 	first.Parent, first.Flags = -1, 0
 	first.Client.Proc = graph.NoProc
 	switch first.WorkEnd {
