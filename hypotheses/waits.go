@@ -16,8 +16,9 @@ import (
 // A queue is the waits of one edge of the endpoint, as they go back.
 type queue struct {
 	v     *queuewait.Verdict
-	slots []graph.SlotID // relative; the most waiting first
-	in    [2][]holding   // its calls
+	slots []graph.SlotID   // relative; the most waiting first
+	in    [2][]holding     // its calls
+	waits [2]map[int]int64 // of each request that waits in it, in all
 	calls int
 
 	// hold and arrivals are the shares of the wait's change that are not the
@@ -36,6 +37,7 @@ func (a *Asking) queues() []*queue {
 	}
 	by := map[queuewait.EdgeKey]*queue{}
 	in := [2]map[queuewait.EdgeKey][]holding{{}, {}}
+	waited := [2]map[queuewait.EdgeKey]map[int]int64{{}, {}}
 	total := map[graph.SlotID]float64{}
 	waits := [2]map[graph.SlotID]*part{{}, {}}
 	for i, s := range a.Sides {
@@ -56,6 +58,10 @@ func (a *Asking) queues() []*queue {
 				waits[i][slot].ns = append(waits[i][slot].ns, x)
 				waits[i][slot].w = append(waits[i][slot].w, weight)
 				in[i][v.Key] = append(in[i][v.Key], a.holding(q, j, v, p.Steps[k].Call()))
+				if waited[i][v.Key] == nil {
+					waited[i][v.Key] = map[int]int64{}
+				}
+				waited[i][v.Key][j] += x
 				if i == summary.Current {
 					b := by[v.Key]
 					if b == nil {
@@ -79,6 +85,7 @@ func (a *Asking) queues() []*queue {
 		slices.SortFunc(b.slots, func(x, y graph.SlotID) int { return cmp.Or(cmp.Compare(total[y], total[x]), cmp.Compare(x, y)) })
 		b.shares()
 		b.in = [2][]holding{in[0][b.v.Key], in[1][b.v.Key]}
+		b.waits = [2]map[int]int64{waited[0][b.v.Key], waited[1][b.v.Key]}
 		a.found = append(a.found, b)
 	}
 	slices.SortFunc(a.found, func(x, y *queue) int {
@@ -111,8 +118,9 @@ func (b *queue) shares() {
 
 // byMix moves that part of the arrivals' share which comes with the mix of
 // requests: more calls a request, not more requests. reweighted are the weights
-// that give the current requests the baseline's mix.
-func (a *Asking) byMix(reweighted []float64) {
+// that give the current requests the baseline's mix. It returns what the shares were before.
+func (a *Asking) byMix(reweighted []float64) map[*queue][2]float64 {
+	before := map[*queue][2]float64{}
 	plain := make([]float64, len(a.plans))
 	for j := range plain {
 		plain[j] = float64(a.request(j).Weight) / graph.OneRequest
@@ -152,6 +160,7 @@ func (a *Asking) byMix(reweighted []float64) {
 	}
 	r0, r1 := rate(summary.Baseline), rate(summary.Current)
 	for _, b := range a.queues() {
+		before[b] = [2]float64{b.arrivals, b.mix}
 		if b.arrivals <= 0 {
 			continue
 		}
@@ -162,6 +171,7 @@ func (a *Asking) byMix(reweighted []float64) {
 		b.mix = b.arrivals * min(1, max(0, (is-without)/(is-was)))
 		b.arrivals -= b.mix
 	}
+	return before
 }
 
 // waitOf is the likely wait in a step, and who owns it; nil where nobody does.
@@ -303,6 +313,7 @@ func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 		f := a.waitFinding(b, string(owner))
 		f.Factor = a.waitBack(b, rest)
 		f.wait = b
+		f.lengths = func(side, j int) (int64, bool) { ns, ok := b.waits[side][j]; return ns, ok }
 		if unowned {
 			f.Doubtful = true
 			f.Warnings = append(f.Warnings, "nothing tells whose queue it is: it may be the caller's, the callee's, or the way between them")
