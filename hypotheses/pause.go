@@ -331,5 +331,7 @@ func (a *Asking) withLeft(f *Finding, stops map[graph.ProcID][]silence, still Fa
 
 // meets reports whether a stop lies in a stretch of time, at least its shortest.
 func meets(stops []silence, from, to trace.Time) bool {
-	return slices.ContainsFunc(stops, func(s silence) bool { return s.Interval.Clip(trace.Interval{Start: from, End: to}).Duration() >= minSilence })
+	return slices.ContainsFunc(stops, func(s silence) bool {
+		return s.Interval.Clip(trace.Interval{Start: from, End: to}).Duration() >= minSilence
+	})
 }
