@@ -31,7 +31,7 @@ var contention = Cause{
 				out = append(out, a.lockFinding(b))
 			}
 		}
-		return out
+		return append(out, a.saidWaits("contention")...)
 	},
 }
 

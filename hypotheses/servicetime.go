@@ -151,7 +151,8 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 					continue // a queue's
 				}
 			}
-			values[k] += a.back(a.key(q, st), st.NS, a.tie(j, k)) - st.NS
+			ns := a.working(summary.Current, j, k, st.NS)
+			values[k] += a.back(a.key(q, st), ns, a.tie(j, k)) - ns
 		}
 	}
 	f.Factor = own
@@ -236,7 +237,7 @@ func (a *Asking) ownOf(side, j int, work []graph.SlotID) (ns int64, ok bool) {
 	q, plan := a.Sides[side].Counted[j], a.planOf(side, j)
 	for k := range plan.Steps {
 		if a.ownPart(q, &plan.Steps[k], work) {
-			ns += plan.Steps[k].NS
+			ns += a.working(side, j, k, plan.Steps[k].NS)
 			ok = true
 		}
 	}

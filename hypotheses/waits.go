@@ -282,7 +282,9 @@ var clientWait = Cause{
 		Mimics:   "server-queue looks the same in the gap and differs in who lets go; service-time of the callee fills the caller's pool and shows as longer holds; network moves the way back too.",
 		Emit:     "db.client.connection.pending_requests, .wait_time, .count and .max (or the pool's own names) of each instance.",
 	},
-	find: func(a *Asking) []Finding { return a.waiting(queuewait.ClientWait) },
+	find: func(a *Asking) []Finding {
+		return append(a.waiting(queuewait.ClientWait), a.saidWaits("client-wait")...)
+	},
 }
 
 var serverQueue = Cause{
@@ -295,7 +297,9 @@ var serverQueue = Cause{
 		Mimics:   "client-wait differs in who lets go; load is the same queue with more arrivals; service-time of the callee holds its threads longer.",
 		Emit:     "the executor's active, queued and max per instance, or a span from acceptance to start.",
 	},
-	find: func(a *Asking) []Finding { return a.waiting(queuewait.ServerQueue) },
+	find: func(a *Asking) []Finding {
+		return append(a.waiting(queuewait.ServerQueue), a.saidWaits("server-queue")...)
+	},
 }
 
 // waiting finds the queues of an owner whose waits changed.
