@@ -224,7 +224,12 @@ const resamples = 200
 // interval: blocks of time are resampled, the requests and their replays
 // together. w and replayedW are the requests' weights before and after.
 func (a *Asking) effect(replayed []int64, w, replayedW []float64) (ns, lo, hi float64) {
-	ns = a.quantile(a.latency, w) - a.quantile(replayed, replayedW)
+	return a.effectAt(a.Options.Quantile, replayed, w, replayedW)
+}
+
+// effectAt is the effect on another quantile.
+func (a *Asking) effectAt(quantile float64, replayed []int64, w, replayedW []float64) (ns, lo, hi float64) {
+	ns = float64(stats.Quantile(a.latency, w, quantile) - stats.Quantile(replayed, replayedW, quantile))
 	order := func(v []int64) []int32 {
 		idx := make([]int32, len(v))
 		for i := range idx {
@@ -242,7 +247,7 @@ func (a *Asking) effect(replayed []int64, w, replayedW []float64) (ns, lo, hi fl
 		}
 		var sum float64
 		for _, j := range idx {
-			if sum += w[j] * count[a.blocks[j]]; sum >= a.Options.Quantile*total {
+			if sum += w[j] * count[a.blocks[j]]; sum >= quantile*total {
 				return float64(v[j])
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
@@ -276,7 +277,7 @@ func (a *Asking) saidWaits(kind string) []Finding {
 		if what == "" {
 			what = a.Reading.Dict.String(a.slot(d.slot).Shown().Operation)
 		}
-		f.Claim = fmt.Sprintf("%s waits by its own account before %s, up to %s in 99 of 100 requests where it was %s", f.Service, what, msText(is.at(0.99)), msText(was.at(0.99)))
+		f.Claim = fmt.Sprintf("%s waits by its own account before %s, up to %s in 99 of 100 requests where it was %s", f.Service, what, prose.Ns(is.at(0.99)), prose.Ns(was.at(0.99)))
 		f.Evidence = append(f.Evidence,
 			numbers("spans", len(is.ns), "ms", was.mean()/1e6, is.mean()/1e6, "mean wait per request, as spans say it ("+d.evidence+")"),
 			numbers("spans", len(is.ns), "ms", was.at(0.99)/1e6, is.at(0.99)/1e6, "p99 of it"))
@@ -291,7 +292,7 @@ func (a *Asking) saidWaits(kind string) []Finding {
 		if len(d.hold[0].ns) > 0 && len(d.hold[1].ns) > 0 {
 			f.Evidence = append(f.Evidence, numbers("spans", len(d.hold[1].ns), "ms", held[0]/1e6, held[1]/1e6, "mean time of "+what+" once the wait is over"))
 			f.Check.Ran, f.Check.Query = true, ""
-			f.Check.Outcome = fmt.Sprintf("without the wait it takes %s where it was %s", msText(held[1]), msText(held[0]))
+			f.Check.Outcome = fmt.Sprintf("without the wait it takes %s where it was %s", prose.Ns(held[1]), prose.Ns(held[0]))
 			f.Check.Against = held[1] >= (1+holdRose)*held[0] && held[1]-held[0] >= minExplains/10
 		}
 		if r0, r1 := d.perSecond(a, 0), d.perSecond(a, 1); r1 > (1+arrivalsStood)*r0 && r0 > 0 {

@@ -1,10 +1,10 @@
 package hypotheses
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 )
 
 // A Strength says how far the evidence for a finding carries.
@@ -31,7 +31,7 @@ type Evidence struct {
 
 // says is an observation without numbers of its own.
 func says(source string, n int, format string, args ...any) Evidence {
-	return Evidence{Statement: fmt.Sprintf(format, args...), Base: math.NaN(), Cur: math.NaN(), Source: source, N: int64(n)}
+	return Evidence{Statement: prose.Sprintf(format, args...), Base: math.NaN(), Cur: math.NaN(), Source: source, N: int64(n)}
 }
 
 // numbers is an observation of one number on both sides.
@@ -55,9 +55,12 @@ type Finding struct {
 	Service, Operation, Peer, Attribute, Value, Instance string
 	Claim                                                string
 
-	// Explains is how much of the target quantile a replay takes away that puts
-	// this back, in ns; Lo and Hi bound it.
+	// Explains is how much of the quantile that causes are asked about a replay
+	// takes away that puts this back, in ns; Lo and Hi bound it.
 	Explains, Lo, Hi float64
+
+	// Target is the same of the target quantile. It differs where the ranking's focus is another.
+	Target Effect
 
 	Strength          Strength
 	Evidence, Against []Evidence

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
@@ -25,7 +26,7 @@ var mixShift = Cause{
 	},
 	find: func(a *Asking) []Finding {
 		change := a.Pair.Delta(a.Options.Quantile, 0.95).Change
-		if f, ok := a.mix(change); ok {
+		if f, ok := a.mix(change, a.Options.Quantile); ok {
 			return []Finding{f}
 		}
 		return nil
@@ -34,7 +35,7 @@ var mixShift = Cause{
 
 // mix is the change of mix that explains most, with the waits that it brings; not ok if none is worth telling. What is
 // asked after it is asked of requests with the baseline's mix.
-func (a *Asking) mix(change float64) (best Finding, ok bool) {
+func (a *Asking) mix(change, target float64) (best Finding, ok bool) {
 	plain := a.weights
 	var arrivals map[*queue][2]float64
 	for _, at := range a.attributes {
@@ -62,9 +63,12 @@ func (a *Asking) mix(change float64) (best Finding, ok bool) {
 				g(j, p, values)
 			}
 		}
+		replayed := a.latency
 		if len(factors) > 0 {
-			f.Explains, f.Lo, f.Hi = a.effect(a.replay(f.Factor), plain, f.Weights)
+			replayed = a.replay(f.Factor)
+			f.Explains, f.Lo, f.Hi = a.effect(replayed, plain, f.Weights)
 		}
+		f.Target = a.atTarget(f, target, replayed, plain, f.Weights, 1)
 		a.weights, a.called = plain, nil
 		for b, x := range was {
 			b.arrivals, b.mix = x[0], x[1]
@@ -134,7 +138,7 @@ func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
 	v := values[0]
 	f.Value = d.String(v.Value)
 	f.Service, f.Operation = "", ""
-	f.Claim = fmt.Sprintf("requests with %s=%s, which are slow in both sets, became %.3g %% of all where they were %.3g %%", key, f.Value, 100*v.Cur, 100*v.Base)
+	f.Claim = prose.Sprintf("requests with %s=%s, which are slow in both sets, became %.3g %% of all where they were %.3g %%", key, f.Value, 100*v.Cur, 100*v.Base)
 
 	cf := a.quantile(a.latency, w)
 	var sum, squares float64
@@ -163,7 +167,7 @@ func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
 		}
 		q := a.Options.Quantile
 		f.Evidence = append(f.Evidence, numbers("spans", len(is.ns), "ms", was.at(q)/1e6, is.at(q)/1e6, fmt.Sprintf("p%g of %s=%s", 100*q, key, d.String(x.Value))))
-		check += fmt.Sprintf("%s%s %s → %s", map[bool]string{true: ", "}[check != ""], d.String(x.Value), msText(was.at(q)), msText(is.at(q)))
+		check += fmt.Sprintf("%s%s %s → %s", map[bool]string{true: ", "}[check != ""], d.String(x.Value), prose.Ns(was.at(q)), prose.Ns(is.at(q)))
 	}
 	f.Check = Check{
 		Question: fmt.Sprintf("within each %s, is p%g as it was?", key, 100*a.Options.Quantile),
@@ -186,10 +190,10 @@ type MixSplit struct {
 	stats.Mix
 }
 
-// splitBy splits the change by an attribute. Requests without it are a kind, too.
-func (a *Asking) splitBy(at *Attribute) *MixSplit {
+// splitBy splits the change of a quantile by an attribute. Requests without it are a kind, too.
+func (a *Asking) splitBy(at *Attribute, quantile float64) *MixSplit {
 	class := func(side int) func(int) int { return func(j int) int { return at.of[side][j] + 1 } }
-	return &MixSplit{at.Key, a.Pair.Mix(a.Options.Quantile, 0.95, class(summary.Baseline), class(summary.Current))}
+	return &MixSplit{at.Key, a.Pair.Mix(quantile, 0.95, class(summary.Baseline), class(summary.Current))}
 }
 
 // separate says how far the mix that a finding blames can be told from slower
@@ -199,7 +203,7 @@ func (a *Asking) separate(f *Finding) {
 		if a.Reading.Dict.String(at.Key) != f.Attribute {
 			continue
 		}
-		m := a.splitBy(at)
+		m := a.splitBy(at, a.Options.Quantile)
 		a.mixSplit = m
 		for _, o := range []struct {
 			stats.Split
@@ -211,7 +215,7 @@ func (a *Asking) separate(f *Finding) {
 				lead = ", the order that leads,"
 			}
 			e := says("spans", int(math.Round(o.TailN)), "%s%s have p%g at %s: %s from other shares, %s from other latencies at the same shares (%.0f independent requests beyond it)",
-				o.name, lead, 100*a.Options.Quantile, ms(o.Counterfactual), msText(o.Mix), msText(o.Behaviour), o.TailN)
+				o.name, lead, 100*a.Options.Quantile, prose.Ns(o.Counterfactual), prose.Ns(o.Mix), prose.Ns(o.Behaviour), o.TailN)
 			if m.Lead == o.order && o.Mix < minExplains {
 				f.Against = append(f.Against, e)
 				f.Doubtful = true

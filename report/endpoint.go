@@ -43,6 +43,10 @@ type Endpoint struct {
 	// Typical is the same for the median: what an ordinary request is made of.
 	Typical List[Allocation] `json:"typical"`
 
+	// Focus is the quantile at which the causes are ranked, where that is not the target: the change is shown there and not
+	// at the target. Null where the target shows it, or nothing is shown.
+	Focus *Focus `json:"focus"`
+
 	// AllocationScale is the factor by which the averages around the quantile were scaled to sum to it, baseline
 	// and current; far from 1 the allocation is rough.
 	AllocationScale Pair `json:"allocation_scale"`
@@ -189,6 +193,16 @@ type Quantile struct {
 	// Needs is the number of (effective) requests a side from which on the interval closes; 0 where it is closed.
 	Needs    int64        `json:"needs"`
 	Warnings List[string] `json:"warnings"` // doubts about it
+}
+
+// A Focus is another quantile than the target, at which a change is shown.
+type Focus struct {
+	Quantile Float    `json:"quantile"` // 0..1
+	Latency  Quantile `json:"latency"`  // its values and their change
+
+	Allocation      List[Allocation] `json:"allocation"`       // as the endpoint's, of this quantile
+	AllocationScale Pair             `json:"allocation_scale"` // its factor
+	UnexplainedMs   Num              `json:"unexplained_ms"`   // of its change
 }
 
 // HighestClosed is the highest quantile whose interval is closed.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/report"
 )
 
@@ -16,7 +17,7 @@ func (b *builder) endpointRow(r *report.Report, e *report.Endpoint) {
 	b.requests(e)
 	b.latency(r, e)
 	b.parts(r, e)
-	b.allocation(r, e)
+	b.allocation(r, e, true)
 	b.causes(r, e)
 	b.actions(e, e.Verdict != report.Regression)
 	b.queues(r, e)
@@ -35,7 +36,7 @@ func (b *builder) endpointBrief(r *report.Report, e *report.Endpoint) {
 	b.heading(2, plain(b.rowName(e)))
 	b.verdict(r, e)
 	b.budget(e)
-	b.allocation(r, e)
+	b.allocation(r, e, e.Focus == nil)
 	b.causes(r, e)
 	b.actions(e, true)
 }
@@ -115,6 +116,10 @@ func (b *builder) verdict(r *report.Report, e *report.Endpoint) {
 	if e.Basis != nil {
 		b.add(Para{Text: Text{plain(b.basis(r, e.Basis))}, Tight: true})
 	}
+	if f := e.Focus; f != nil {
+		x := &f.Latency
+		b.add(Para{Tight: true, Text: Text{plain(b.sign(fmt.Sprintf("The change is shown at %s, and causes are asked about that: %s: %s.", quantileName(f.Quantile), durs(x.BaselineMs, x.CurrentMs), change(x.DeltaMs, x.CIMs))))}})
+	}
 	var bad []report.Guard
 	for _, g := range e.Guards {
 		if g.Status != report.GuardOK {
@@ -127,7 +132,7 @@ func (b *builder) verdict(r *report.Report, e *report.Endpoint) {
 	}
 	if len(e.Hypotheses) > 0 {
 		h := &e.Hypotheses[0]
-		b.add(Para{Tight: true, Text: Text{strong("First cause"), plainf(": %s, %s: %s — %s.", h.Kind, h.Strength, b.component(h), b.explains(h, v))}})
+		b.add(Para{Tight: true, Text: Text{strong("First cause"), plainf(": %s, %s: %s — %s.", h.Kind, h.Strength, b.component(h), b.explains(e, h, v))}})
 	}
 }
 
@@ -151,10 +156,10 @@ func (b *builder) basis(r *report.Report, s *report.Basis) string {
 	part := func(k [2]report.Float, weighted report.Num) string {
 		p := "?"
 		if k[1] > 0 {
-			p = percent(float64(k[0] / k[1]))
+			p = prose.Percent(float64(k[0] / k[1]))
 		}
-		if x, ok := weighted.Get(); ok && percent(x) != p {
-			p = percent(x) + " by weight"
+		if x, ok := weighted.Get(); ok && prose.Percent(x) != p {
+			p = prose.Percent(x) + " by weight"
 		}
 		return fmt.Sprintf("%s of %s requests (%s)", count(k[0]), count(k[1]), p)
 	}
@@ -169,7 +174,7 @@ func (b *builder) basis(r *report.Report, s *report.Basis) string {
 			at = quantileName(report.Float(q))
 		}
 		if x := s.ExcludedMs.Or(0); x <= 0 {
-			fmt.Fprintf(&t, " Excluded (one-sided 95 %%): any rise of %s; it fell by %s or more.", at, durMs(-x))
+			fmt.Fprintf(&t, " Excluded (one-sided 95 %%): any rise of %s; it fell by %s or more.", at, prose.Ms(-x))
 		} else {
 			fmt.Fprintf(&t, " Excluded (one-sided 95 %%): a rise of %s by more than %s.", at, dur(s.ExcludedMs))
 		}
@@ -514,7 +519,7 @@ func (b *builder) mixSplit(r *report.Report, m *report.MixSplit) {
 		line = "Mix or behaviour, in " + s.unit + ": they cannot be separated, since fewer than 10 independent requests lie beyond the quantile"
 	}
 	if x := max(m.OnlyBaseline, m.OnlyCurrent); x > 0 {
-		line += fmt.Sprintf("; %s of the requests before and %s now have values that the other side lacks, and are not reweighted", percent(float64(m.OnlyBaseline)), percent(float64(m.OnlyCurrent)))
+		line += fmt.Sprintf("; %s of the requests before and %s now have values that the other side lacks, and are not reweighted", prose.Percent(float64(m.OnlyBaseline)), prose.Percent(float64(m.OnlyCurrent)))
 	}
 	b.add(Para{Tight: true, Text: Text{dim(line + ".")}})
 }
