@@ -56,8 +56,7 @@ type silence struct {
 // which stands still would lengthen.
 type delayed struct {
 	trace.Interval
-	req    int
-	arrive bool // from the caller's start to the callee's: it ends when the callee goes on
+	req int
 }
 
 // delays are the delayed stretches of one side by process.
@@ -82,7 +81,7 @@ func (a *Asking) delays(side int) map[graph.ProcID][]delayed {
 				continue
 			}
 			if p, ok := a.stillAt(q, st); ok {
-				out[p] = append(out[p], delayed{trace.Interval{Start: st.At - trace.Time(st.NS), End: st.At}, j, !st.Leave && !st.Client()})
+				out[p] = append(out[p], delayed{trace.Interval{Start: st.At - trace.Time(st.NS), End: st.At}, j})
 			}
 		}
 		// Of a call that was left, what its callee did is no part of the request's plan. When it began tells.
@@ -98,7 +97,7 @@ func (a *Asking) delays(side int) map[graph.ProcID][]delayed {
 			}
 			ns := int64(c.Work.Start-c.Client.Start) + w.Shift(int32(k), false) - w.Shift(int32(k), true)
 			if ns >= minSilence && float64(ns) > usual(PartKey{Slot: a.Relative(q, c.Slot)}) {
-				out[c.Work.Proc] = append(out[c.Work.Proc], delayed{trace.Interval{Start: c.Work.Start - trace.Time(ns), End: c.Work.Start}, j, true})
+				out[c.Work.Proc] = append(out[c.Work.Proc], delayed{trace.Interval{Start: c.Work.Start - trace.Time(ns), End: c.Work.Start}, j})
 			}
 		}
 	}
@@ -174,9 +173,9 @@ func (a *Asking) silences(side int) map[graph.ProcID][]silence {
 // believed by this alone.
 const endTogether = 0.5
 
-// apart is how many of the arrivals that are late at the same time as one of another request end at another time.
+// apart is how many of those that are late at the same time as one of another request end at another time.
 func apart(late []delayed) int {
-	list := slices.DeleteFunc(slices.Clone(late), func(d delayed) bool { return !d.arrive })
+	list := slices.Clone(late)
 	slices.SortFunc(list, func(x, y delayed) int { return cmp.Or(cmp.Compare(x.End, y.End), cmp.Compare(x.Start, y.Start)) })
 	n := 0
 	for i, d := range list {

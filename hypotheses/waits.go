@@ -97,9 +97,13 @@ func (a *Asking) queues() []*queue {
 
 const (
 	// holdRose and arrivalsStood: where no model runs, holds that rose by this
-	// and arrivals that rose by less put the callee first.
+	// and arrivals that rose by less put the callee first. Where arrivals rose by
+	// arrivalsRose, more than the rates of a few hundred sampled calls differ by
+	// chance, the rise is split between both as the load they offer grew by each:
+	// it is their product, so by logarithms.
 	holdRose      = 0.15
 	arrivalsStood = 0.10
+	arrivalsRose  = 0.20
 )
 
 // shares says whose the wait's change is.
@@ -114,6 +118,10 @@ func (b *queue) shares() {
 	}
 	if is.Hold >= (1+holdRose)*was.Hold && is.PerSecond <= (1+arrivalsStood)*was.PerSecond && is.Wait > was.Wait {
 		b.hold = 1
+	}
+	if b.hold == 0 && is.PerSecond >= (1+arrivalsRose)*was.PerSecond && was.PerSecond > 0 && is.Wait > was.Wait {
+		more, longer := math.Log(is.PerSecond/was.PerSecond), math.Log(max(1, is.Hold/was.Hold))
+		b.arrivals, b.hold = more/(more+longer), longer/(more+longer)
 	}
 }
 
@@ -452,13 +460,14 @@ var load = Cause{
 	find: func(a *Asking) []Finding {
 		var out []Finding
 		for _, b := range a.queues() {
-			if !b.v.Claimed() || b.arrivals < 0.05 {
+			unowned := b.v.Owner == queuewait.NoOwner && b.v.Key.Site == queuewait.Between
+			if !b.v.Claimed() && !unowned || b.arrivals < 0.05 {
 				continue
 			}
 			f := a.waitFinding(b, "load")
 			caller, peer, op := a.names(b.slot())
 			f.Service, f.Peer, f.Operation = caller, "", op
-			if b.v.Owner == queuewait.ServerQueue {
+			if b.v.Owner == queuewait.ServerQueue || unowned {
 				f.Service = peer
 			}
 			was, is := b.v.Sides[0], b.v.Sides[1]
@@ -472,7 +481,16 @@ var load = Cause{
 				Ran:      true,
 				Outcome:  fmt.Sprintf("of a change of %s, %s go with the arrivals and %s with the limit", prose.Ns(b.v.Model.Change), prose.Ns(b.v.Model.Arrivals), prose.Ns(b.v.Model.Size)),
 			}
+			if !b.v.Model.OK {
+				f.Check.Ran, f.Check.Outcome = false, ""
+				f.Check.Query = fmt.Sprintf("count the calls of %s per second where nothing is sampled, at both times, and run the baseline's load against the present limit", op)
+			}
+			if unowned {
+				f.Doubtful = true
+				f.Warnings = append(f.Warnings, "nothing tells whose queue it is: the calls may wait in "+caller+" as well as in front of "+peer)
+			}
 			f.Factor = a.waitBack(b, b.arrivals)
+			f.lengths = func(side, j int) (int64, bool) { ns, ok := b.waits[side][j]; return ns, ok }
 			out = append(out, f)
 		}
 		return out
