@@ -3,6 +3,7 @@ package hypotheses
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
@@ -66,7 +67,10 @@ func (a *Asking) delays(side int) map[graph.ProcID][]delayed {
 	usual := func(k PartKey) float64 {
 		x, ok := long[k]
 		if !ok {
-			x = a.parts[summary.Baseline][k].at(0.99)
+			x = math.Inf(1) // what was not there before was never late
+			if p := a.parts[summary.Baseline][k]; p != nil {
+				x = p.at(0.99)
+			}
 			long[k] = x
 		}
 		return x
