@@ -38,6 +38,8 @@ type Asking struct {
 	sayings    [2][]saying
 	inWait     [2]map[[2]int32]int64 // by request and step: the time in it that spans call a wait
 	found      []*queue
+	still      []*standstill
+	turned     []*turning
 	called     []*target
 	clipped    float64 // share of requests that a replay of nothing might not give back
 }

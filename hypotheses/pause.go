@@ -3,6 +3,7 @@ package hypotheses
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -18,25 +19,21 @@ var pause = Cause{
 		Kind:     "pause",
 		Title:    "an instance that stood still",
 		Claim:    "An instance did nothing for a while (garbage collection, a stopped event loop, a throttled CPU), and what was in flight waited.",
-		Supports: "Stretches in which nothing began or ended at the instance though its rate says that much should have, with work of its own in flight that took far longer than it does; or only the way back from the callee became longer.",
+		Supports: "Stretches in which nothing began or ended at the instance though its rate says that much should have, after which several requests went on at once, with work of its own in flight that took far longer than it does; or its spans begin late and it reads answers late, without more to do.",
 		Refutes:  "Other calls of the instance made progress meanwhile, or all that was in flight waited for somebody else.",
-		Mimics:   "client-wait and server-queue end with a release; network moves both ways and the least time too; a lull of traffic has nothing of its own in flight.",
-		Emit:     "GC pause, event-loop lag and CPU throttling metrics of each instance.",
+		Mimics:   "client-wait and server-queue end with a release, that hands on to one other; network moves both ways and the least time too; a lull of traffic has nothing of its own in flight; stops that begin and end with one operation of the endpoint itself are its service-time.",
+		Emit:     "GC pause (jvm.gc.duration), event-loop delay (nodejs.eventloop.delay.max) and CPU throttling (container_cpu_cfs_throttled_seconds_total) of each instance.",
 	},
-	find: func(a *Asking) []Finding { return append(a.pauses(), a.waiting(queuewait.Pause)...) },
+	find: func(a *Asking) []Finding {
+		return slices.Concat(a.pauses(), a.waiting(queuewait.Pause), a.turns("pause"))
+	},
 }
 
 const (
-	// minSilence is the shortest stop that is looked for, and missedEvents how
-	// many events an instance's own rate must promise for it: none of three is a
-	// chance of 5 %, and work that took longer than all but 1 % of the baseline's
-	// was in flight besides.
-	minSilence   = 20_000_000
-	missedEvents = 3
-	// minBurst events within burst end a stop: what had waited begins or ends
-	// together. A lull that one long piece of work ends has one.
-	burst    = 3_000_000
-	minBurst = 3
+	// minSilence is the shortest stretch of a request that is looked at for being longer than usual.
+	minSilence = 20_000_000
+	// burst is how soon after a stop what had waited for it ends.
+	burst = 3_000_000
 	// minPiled is how much that is late must end with a stop where nothing was in flight through all of it: two do not
 	// end together by chance.
 	minPiled = 2
@@ -45,13 +42,6 @@ const (
 	pausesRose = 2
 	minPauses  = 3
 )
-
-// A silence is a stretch in which nothing began or ended at a process, though something there took longer than it ever
-// did and ended with the stretch, or lasted all through it.
-type silence struct {
-	trace.Interval
-	sure bool // by itself: the process's own rate promises events for it, and they came in a burst at its end
-}
 
 // A delayed is a stretch of a request that took longer than it did in all but 1 % of the baseline, and that a process
 // which stands still would lengthen.
@@ -108,66 +98,79 @@ func (a *Asking) delays(side int) map[graph.ProcID][]delayed {
 	return out
 }
 
-// silences are the stops of each process of one side.
-func (a *Asking) silences(side int) map[graph.ProcID][]silence {
+// stops are those of each process of one side that had work of this endpoint in flight which took longer than usual.
+func (a *Asking) stops(side int) map[graph.ProcID][]queuewait.Stop {
+	late := a.delays(side)
+	out := map[graph.ProcID][]queuewait.Stop{}
+	for p, list := range a.cur().Set.Calibration.Owners.Stops[side] {
+		for _, v := range list {
+			if through, with := meeting(late[p], v.Interval); through || len(with) >= minPiled {
+				out[p] = append(out[p], v)
+			}
+		}
+	}
+	for p, list := range a.endings(side, late) {
+		for _, v := range list {
+			if !slices.ContainsFunc(out[p], func(s queuewait.Stop) bool { return s.Overlaps(v) }) {
+				out[p] = append(out[p], queuewait.Stop{Interval: v, Held: graph.NoSlot})
+			}
+		}
+		slices.SortFunc(out[p], func(x, y queuewait.Stop) int { return cmp.Compare(x.Start, y.Start) })
+	}
+	return out
+}
+
+// meeting is whether some of what is late was in flight throughout a stretch, and the requests, one for each, of what came
+// meanwhile, piled up and ended with it.
+func meeting(late []delayed, v trace.Interval) (through bool, with []int) {
+	for _, b := range late {
+		if b.Start <= v.Start+edge(v.Duration()) && b.End >= v.End-edge(v.Duration()) {
+			through = true
+		}
+		if b.Start < v.End-minSilence && b.End >= v.End && b.End <= v.End+burst {
+			with = append(with, b.req)
+		}
+	}
+	return through, with
+}
+
+// endings are the stops that show without a rate: few of the calls of a process may be known, so that it promises nothing.
+// Then what was late at one time tells. It ends together if the process stood still, after a stretch without any event, and
+// one after the other if it waited in a queue or was slow.
+func (a *Asking) endings(side int, late map[graph.ProcID][]delayed) map[graph.ProcID][]trace.Interval {
 	events := map[graph.ProcID][]trace.Time{}
 	for _, rec := range a.Sides[side].Set.Records {
 		for i := range rec.Calls {
 			for _, h := range [2]*graph.Half{&rec.Calls[i].Client, &rec.Calls[i].Work} {
-				if h.Seen() {
+				if h.Seen() && len(late[h.Proc]) > 0 {
 					events[h.Proc] = append(events[h.Proc], h.Start, h.End)
 				}
 			}
 		}
 	}
-	late := a.delays(side)
-	out := map[graph.ProcID][]silence{}
+	out := map[graph.ProcID][]trace.Interval{}
 	for p, list := range events {
-		if len(late[p]) == 0 || len(list) < 2 {
-			continue
-		}
 		slices.Sort(list)
-		rate := float64(len(list)) / float64(list[len(list)-1]-list[0]+1)
-		long := len(list) >= 100
-		var perhaps []silence
+		var perhaps []trace.Interval
 		together, stops := 0, 0
 		for i := 1; i < len(list); i++ {
-			gap := list[i] - list[i-1]
-			if gap < minSilence {
-				continue
-			}
-			// Work was in flight throughout, or what came meanwhile piled up and went on at the end.
 			v := trace.Interval{Start: list[i-1], End: list[i]}
-			through, piled, reqs := false, 0, map[int]bool{}
-			for _, b := range late[p] {
-				if b.Start <= v.Start+edge(gap) && b.End >= v.End-edge(gap) {
-					through = true
-				}
-				if b.Start < v.End-minSilence && b.End >= v.End && b.End <= v.End+burst {
-					piled++
-					reqs[b.req] = true
-				}
-			}
-			if !through && piled == 0 {
+			if v.Duration() < minSilence {
 				continue
 			}
-			// What waited goes on together.
-			after, _ := slices.BinarySearch(list, list[i]+burst+1)
-			n := float64(after - i)
-			sure := long && rate*float64(gap) >= missedEvents && n >= minBurst && n >= 3*rate*float64(burst) && (through || piled >= minPiled)
-			if len(reqs) >= minPiled {
-				together += len(reqs)
+			through, with := meeting(late[p], v)
+			if !through && len(with) == 0 {
+				continue
+			}
+			perhaps = append(perhaps, v)
+			slices.Sort(with)
+			if n := len(slices.Compact(with)); n >= minPiled {
+				together += n
 				stops++
 			}
-			perhaps = append(perhaps, silence{v, sure})
 		}
-		// Few of the calls of a process may be known, so that its rate promises nothing. Then what was late at one time
-		// tells: it ends together if the process stood still, and one after the other if it waited in a queue or was slow.
-		all := stops >= minPauses && float64(together) >= endTogether*float64(together+apart(late[p]))
-		for _, s := range perhaps {
-			if s.sure || all {
-				out[p] = append(out[p], s)
-			}
+		if stops >= minPauses && float64(together) >= endTogether*float64(together+apart(late[p])) {
+			out[p] = perhaps
 		}
 	}
 	return out
@@ -198,7 +201,7 @@ func apart(late []delayed) int {
 }
 
 // edge is a tenth of a stretch: how far the work in flight may fail to reach its ends.
-func edge(gap trace.Time) trace.Time { return gap / 10 }
+func edge(ns int64) trace.Time { return trace.Time(ns / 10) }
 
 // stillAt is the process whose standing still would lengthen a step: that of its
 // own time, or the callee's before its span begins.
@@ -216,32 +219,158 @@ func (a *Asking) stillAt(q *summary.Request, s *graph.Step) (graph.ProcID, bool)
 	return 0, false
 }
 
-// pauses finds the instances that stood still more than they did.
-func (a *Asking) pauses() []Finding {
-	lost := func(m map[graph.ProcID][]silence) (map[instanceKey]float64, map[instanceKey]int) {
-		sum, n := map[instanceKey]float64{}, map[instanceKey]int{}
-		for p, list := range m {
-			for _, s := range list {
-				sum[a.instanceOf(p)] += float64(s.Duration())
-				n[a.instanceOf(p)]++
+// A standstill is the stops of an instance, or of all instances of a service.
+type standstill struct {
+	service, instance trace.StringID // no instance: all, of several
+	stops             [2]map[graph.ProcID][]queuewait.Stop
+
+	// holder is the work that went on through nearly all stops alone, so that all else waited for it; NoSlot if there is none.
+	// node is the endpoint's own slot for it, NoSlot where it is work of another endpoint.
+	holder, node graph.SlotID
+	held         int
+}
+
+func (s *standstill) sum(side int) (n int, ns float64) {
+	for _, list := range s.stops[side] {
+		for _, v := range list {
+			n++
+			ns += float64(v.Duration())
+		}
+	}
+	return n, ns
+}
+
+// standstills are the instances that stood still more than they did; of a service whose instances all did it is the service.
+func (a *Asking) standstills() []*standstill {
+	if a.still != nil {
+		return a.still
+	}
+	by := map[instanceKey]*standstill{}
+	for side := range a.Sides {
+		for p, list := range a.stops(side) {
+			k := a.instanceOf(p)
+			if by[k] == nil {
+				by[k] = &standstill{service: k.service, instance: k.instance}
+			}
+			if by[k].stops[side] == nil {
+				by[k].stops[side] = map[graph.ProcID][]queuewait.Stop{}
+			}
+			by[k].stops[side][p] = list
+		}
+	}
+	working := map[trace.StringID]map[trace.StringID]bool{} // instances of each service
+	for _, q := range a.cur().Counted {
+		for i := range q.Calls {
+			if w := &q.Calls[i].Work; w.Seen() {
+				k := a.instanceOf(w.Proc)
+				if working[k.service] == nil {
+					working[k.service] = map[trace.StringID]bool{}
+				}
+				working[k.service][k.instance] = true
 			}
 		}
-		return sum, n
 	}
-	now := a.silences(summary.Current)
-	was, wasN := lost(a.silences(summary.Baseline))
-	is, isN := lost(now)
+	a.still = []*standstill{}
+	many := map[trace.StringID][]*standstill{}
+	for _, k := range slices.SortedFunc(maps.Keys(by), func(x, y instanceKey) int {
+		return cmp.Or(cmp.Compare(x.service, y.service), cmp.Compare(x.instance, y.instance))
+	}) {
+		s := by[k]
+		_, was := s.sum(summary.Baseline)
+		if n, is := s.sum(summary.Current); n >= minPauses && is >= pausesRose*was {
+			many[k.service] = append(many[k.service], s)
+			a.still = append(a.still, s)
+		}
+	}
+	for service, list := range many {
+		if len(list) < 2 || len(list) < len(working[service]) {
+			continue
+		}
+		all := &standstill{service: service}
+		for side := range all.stops {
+			all.stops[side] = map[graph.ProcID][]queuewait.Stop{}
+			for _, s := range list {
+				maps.Copy(all.stops[side], s.stops[side])
+			}
+		}
+		a.still = slices.DeleteFunc(a.still, func(s *standstill) bool { return s.service == service })
+		a.still = append(a.still, all)
+	}
+	slices.SortStableFunc(a.still, func(x, y *standstill) int {
+		return cmp.Or(cmp.Compare(x.service, y.service), cmp.Compare(x.instance, y.instance))
+	})
+	for _, s := range a.still {
+		a.hold(s)
+	}
+	return a.still
+}
+
+const (
+	// minHeld is the share of stops that one work must have gone on through alone to have caused them, and sureHeld by how
+	// many standard errors it must exceed chance, which is one of those at work.
+	minHeld  = 0.7
+	sureHeld = 3
+)
+
+// hold finds what went on while a process stood still.
+func (a *Asking) hold(s *standstill) {
+	s.holder, s.node = graph.NoSlot, graph.NoSlot
+	type name struct{ service, operation trace.StringID }
+	by, slots := map[name]int{}, map[name]graph.SlotID{}
+	n, chance := 0, 0.0
+	for _, list := range s.stops[summary.Current] {
+		for _, v := range list {
+			n++
+			chance += 1 / float64(max(1, v.Through))
+			if v.Held == graph.NoSlot {
+				continue
+			}
+			shown := a.slot(v.Held).Shown()
+			k := name{shown.Service, shown.Operation}
+			by[k]++
+			if at, ok := slots[k]; !ok || v.Held < at {
+				slots[k] = v.Held
+			}
+		}
+	}
+	chance /= float64(n)
+	for _, k := range slices.SortedFunc(maps.Keys(by), func(x, y name) int {
+		return cmp.Or(cmp.Compare(x.service, y.service), cmp.Compare(x.operation, y.operation))
+	}) {
+		share := float64(by[k]) / float64(n)
+		if share < minHeld || share-chance < sureHeld*math.Sqrt(chance*(1-chance)/float64(n)) || chance > minHeld {
+			continue
+		}
+		s.holder, s.held = slots[k], by[k]
+		for rel, abs := range a.slots[summary.Current] {
+			for _, x := range abs {
+				if sh := a.slot(x).Shown(); (name{sh.Service, sh.Operation}) == k && (s.node == graph.NoSlot || rel < s.node) {
+					s.node = rel
+				}
+			}
+		}
+	}
+}
+
+// pauses finds the instances that stood still more than they did, but for work of this endpoint: then the work is the cause.
+func (a *Asking) pauses() []Finding {
 	var out []Finding
-	for _, k := range sortedInstances(is) {
-		if isN[k] < minPauses || is[k] < pausesRose*was[k] {
+	for _, s := range a.standstills() {
+		if s.node != graph.NoSlot {
 			continue
 		}
 		d := a.Reading.Dict
-		f := Finding{Kind: "pause", Service: d.String(k.service), Instance: d.String(k.instance)}
-		f.Claim = fmt.Sprintf("instance %s of %s stood still %d times, for %s on average", f.Instance, f.Service, isN[k], prose.Ns(is[k]/float64(isN[k])))
+		n0, was := s.sum(summary.Baseline)
+		n1, is := s.sum(summary.Current)
+		f := Finding{Kind: "pause", Service: d.String(s.service), Instance: d.String(s.instance)}
+		who := "the instances of " + f.Service
+		if s.instance != 0 || len(s.stops[summary.Current]) == 1 {
+			who = fmt.Sprintf("instance %s of %s", f.Instance, f.Service)
+		}
+		f.Claim = fmt.Sprintf("%s stood still %d times, for %s on average", who, n1, prose.Ns(is/float64(n1)))
 		f.Evidence = append(f.Evidence,
-			numbers("spans", isN[k], "", float64(wasN[k]), float64(isN[k]), "stretches without any event, with work of its own in flight"),
-			numbers("spans", isN[k], "ms", was[k]/1e6, is[k]/1e6, "time stood still in all"),
+			numbers("spans", n1, "", float64(n0), float64(n1), "stretches without any event, with work of its own in flight"),
+			numbers("spans", n1, "ms", was/1e6, is/1e6, "time stood still in all"),
 		)
 		f.Check = Check{
 			Question: "did anything of the instance make progress while it seemed to stand still?",
@@ -249,50 +378,57 @@ func (a *Asking) pauses() []Finding {
 			IfThis:   "no: nothing began or ended for longer than its rate allows",
 			IfRival:  "yes: others went on beside what was slow",
 			Ran:      true,
-			Outcome:  fmt.Sprintf("%d stretches without a single event, of %s together", isN[k], prose.Ns(is[k])),
+			Outcome:  fmt.Sprintf("%d stretches without a single event, of %s together", n1, prose.Ns(is)),
 			Query:    "",
 		}
-		stops := map[graph.ProcID][]silence{}
-		for p, list := range now {
-			if a.instanceOf(p) == k {
-				stops[p] = list
-			}
-		}
-		still := func(j int, p *graph.Plan, values []int64) {
-			q := a.request(j)
-			for i := range p.Steps {
-				st := &p.Steps[i]
-				if st.NS < minSilence/4 {
-					continue
-				}
-				proc, ok := a.stillAt(q, st)
-				c := &q.Calls[st.Call()]
-				least := min(st.NS, 0)
-				read := !ok && st.Leave && c.Client.Seen() && !c.Work.Seen()
-				if read { // the reply of a peer that says nothing: read when the process went on, and not sooner than it usually comes
-					proc = c.Client.Proc
-					least = int64(a.parts[summary.Baseline][a.key(q, st)].at(0.5))
-				} else if !ok {
-					continue
-				}
-				v := trace.Interval{Start: st.At - trace.Time(st.NS), End: st.At}
-				for _, s := range stops[proc] {
-					if o := s.Interval.Clip(v); v.Overlaps(s.Interval) && (!read || v.End <= s.End+burst) {
-						values[i] -= o.Duration()
-					}
-				}
-				values[i] = min(st.NS, max(values[i], least))
-			}
-		}
-		f.Factor = a.withLeft(&f, stops, still)
+		a.whyStill(s, &f)
+		f.Factor = a.withLeft(&f, s.stops[summary.Current], a.goOn(s))
 		out = append(out, f)
 	}
 	return out
 }
 
+// goOn takes the stops of a standstill out of what waited for them.
+func (a *Asking) goOn(s *standstill) Factor {
+	var work []graph.SlotID
+	if s.node != graph.NoSlot {
+		work = a.work(s.node)
+	}
+	stops := s.stops[summary.Current]
+	return func(j int, p *graph.Plan, values []int64) {
+		q := a.request(j)
+		for i := range p.Steps {
+			st := &p.Steps[i]
+			if st.NS < minSilence/4 {
+				continue
+			}
+			proc, ok := a.stillAt(q, st)
+			c := &q.Calls[st.Call()]
+			least := min(st.NS, 0)
+			read := !ok && st.Leave && c.Client.Seen() && !c.Work.Seen()
+			if read { // the reply of a peer that says nothing: read when the process went on, and not sooner than it usually comes
+				proc = c.Client.Proc
+				least = int64(a.parts[summary.Baseline][a.key(q, st)].at(0.5))
+			} else if !ok {
+				continue
+			}
+			if work != nil && a.ownPart(q, st, work) {
+				continue // what goes on while all else waits
+			}
+			v := trace.Interval{Start: st.At - trace.Time(st.NS), End: st.At}
+			for _, s := range stops[proc] {
+				if o := s.Clip(v); v.Overlaps(s.Interval) && (!read || v.End <= s.End+burst) {
+					values[i] -= o.Duration()
+				}
+			}
+			values[i] = min(st.NS, max(values[i], least))
+		}
+	}
+}
+
 // withLeft adds to a replay of stops the calls that were left because their callee stood still: those are answered as
 // fast as before.
-func (a *Asking) withLeft(f *Finding, stops map[graph.ProcID][]silence, still Factor) Factor {
+func (a *Asking) withLeft(f *Finding, stops map[graph.ProcID][]queuewait.Stop, still Factor) Factor {
 	back := []Factor{still}
 	for _, t := range a.targets() {
 		is := &t.sides[summary.Current]
@@ -334,8 +470,8 @@ func (a *Asking) withLeft(f *Finding, stops map[graph.ProcID][]silence, still Fa
 }
 
 // meets reports whether a stop lies in a stretch of time, at least its shortest.
-func meets(stops []silence, from, to trace.Time) bool {
-	return slices.ContainsFunc(stops, func(s silence) bool {
-		return s.Interval.Clip(trace.Interval{Start: from, End: to}).Duration() >= minSilence
+func meets(stops []queuewait.Stop, from, to trace.Time) bool {
+	return slices.ContainsFunc(stops, func(s queuewait.Stop) bool {
+		return s.Clip(trace.Interval{Start: from, End: to}).Duration() >= minSilence
 	})
 }

@@ -108,6 +108,9 @@ const (
 
 // shares says whose the wait's change is.
 func (b *queue) shares() {
+	if b.v.Owner == queuewait.Pause {
+		return // no place is held longer by a process that stands still
+	}
 	if b.v.Model.OK {
 		b.hold, b.arrivals = b.v.Model.HoldShare(), b.v.Model.ArrivalShare()
 		return
@@ -319,6 +322,9 @@ func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 		if b.v.Owner != owner && !unowned || a.isLock(b) {
 			continue
 		}
+		if a.inTurns(b.v) != nil || b.v.Owner == queuewait.Pause && b.v.Stopped != 0 {
+			continue // the turns, or the stops themselves, are asked about
+		}
 		rest := 1 - b.hold - b.arrivals - b.mix
 		if rest < 0.02 {
 			continue
@@ -461,7 +467,7 @@ var load = Cause{
 		var out []Finding
 		for _, b := range a.queues() {
 			unowned := b.v.Owner == queuewait.NoOwner && b.v.Key.Site == queuewait.Between
-			if !b.v.Claimed() && !unowned || b.arrivals < 0.05 {
+			if !b.v.Claimed() && !unowned || b.arrivals < 0.05 || a.inTurns(b.v) != nil {
 				continue
 			}
 			f := a.waitFinding(b, "load")
@@ -493,7 +499,7 @@ var load = Cause{
 			f.lengths = func(side, j int) (int64, bool) { ns, ok := b.waits[side][j]; return ns, ok }
 			out = append(out, f)
 		}
-		return out
+		return append(out, a.turns("load")...)
 	},
 }
 
