@@ -33,6 +33,7 @@ type Set struct {
 	Queues      *queuewait.Fold
 	Metrics     *metric.Fold
 	Pools       []metric.PoolView
+	Signals     []metric.Signal
 	Counts      Counts
 
 	// Metered is what request-duration metrics say of the sampling of an entry
@@ -267,7 +268,8 @@ func (r *Reading) owners(floors *queuewait.Floors, names *metric.Names) {
 	var data [2]*queuewait.Data
 	for i, set := range r.Sets {
 		if set != nil {
-			set.Pools = set.Metrics.Pools(metric.Window{From: set.Counts.From, To: set.Counts.To}, names)
+			window := metric.Window{From: set.Counts.From, To: set.Counts.To}
+			set.Pools, set.Signals = set.Metrics.Pools(window, names), set.Metrics.Signals(window, names)
 			data[i] = &queuewait.Data{Dict: r.Dict, Records: set.Records, Verdicts: set.Calibration.Verdicts, Queues: set.Queues, Pools: set.Pools, Sampled: set.Sampled()}
 		}
 	}
