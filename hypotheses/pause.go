@@ -64,8 +64,10 @@ func (a *Asking) silences(side int) map[graph.ProcID][]silence {
 			}
 		}
 	}
+	l := summary.NewLedger(s.Set.Calibration)
 	for j, q := range s.Counted {
 		plan := a.planOf(side, j)
+		walked := false
 		for k := range plan.Steps {
 			st := &plan.Steps[k]
 			if st.NS < minSilence {
@@ -78,6 +80,13 @@ func (a *Asking) silences(side int) map[graph.ProcID][]silence {
 			}
 			if float64(st.NS) <= usual {
 				continue
+			}
+			if !walked {
+				l.Walker.Walk(q.Record)
+				walked = true
+			}
+			if _, v := a.waitOf(l, q, st); v.Claimed() && v.Owner != queuewait.Pause {
+				continue // it waited for a place
 			}
 			if p, ok := a.stillAt(q, st); ok {
 				work[p] = append(work[p], busy{trace.Interval{Start: st.At - trace.Time(st.NS), End: st.At}})

@@ -90,9 +90,12 @@ func (a *Asking) queues() []*queue {
 
 const (
 	// holdRose and arrivalsStood: where no model runs, holds that rose by this
-	// and arrivals that rose by less put the callee first.
+	// and arrivals that rose by less put the callee first, and arrivals that rose
+	// at a limit and with holds that stood are the load.
 	holdRose      = 0.15
 	arrivalsStood = 0.10
+	// burstsStood: calls that come in bursts have a variance of their number a second that rose by this over its mean.
+	burstsStood = 0.5
 )
 
 // shares says whose the wait's change is.
@@ -105,9 +108,23 @@ func (b *queue) shares() {
 	if was == nil || was.N < 20 || is.N < 20 || was.Hold <= 0 {
 		return
 	}
-	if is.Hold >= (1+holdRose)*was.Hold && is.PerSecond <= (1+arrivalsStood)*was.PerSecond && is.Wait > was.Wait {
-		b.hold = 1
+	if is.Wait <= was.Wait {
+		return
 	}
+	rose := is.Hold >= (1+holdRose)*was.Hold
+	more := is.PerSecond > (1+arrivalsStood)*was.PerSecond || is.Peak > (1+arrivalsStood)*was.Peak && is.Bursts > (1+burstsStood)*was.Bursts
+	switch {
+	case rose && !more:
+		b.hold = 1
+	case more && !rose && sameLimit(was, is):
+		b.arrivals = 1 // the holds and the places are what they were
+	}
+}
+
+// sameLimit reports whether as many calls could be in service on both sides, by metrics or by calls that waited on both.
+func sameLimit(was, is *queuewait.Side) bool {
+	known := func(s *queuewait.Side) bool { return s.Limit > 0 && (s.FromPool || s.Shown) }
+	return known(was) && known(is) && was.Limit == is.Limit
 }
 
 // byMix moves that part of the arrivals' share which comes with the mix of
@@ -456,6 +473,10 @@ var load = Cause{
 				IfRival:  "no: they stay",
 				Ran:      true,
 				Outcome:  fmt.Sprintf("of a change of %s, %s go with the arrivals and %s with the limit", prose.Ns(b.v.Model.Change), prose.Ns(b.v.Model.Arrivals), prose.Ns(b.v.Model.Size)),
+			}
+			if !b.v.Model.OK {
+				f.Check.Question = "are the limit of the queue and its holds what they were, and arrivals not?"
+				f.Check.Outcome = fmt.Sprintf("%d in service at once on both sides, for %s where it was %s; %.3g calls a second where it was %.3g, %.0f in the worst where it was %.0f", is.Limit, prose.Ns(is.Hold), prose.Ns(was.Hold), is.PerSecond, was.PerSecond, is.Peak, was.Peak)
 			}
 			f.Factor = a.waitBack(b, b.arrivals)
 			out = append(out, f)
