@@ -22,12 +22,20 @@ func Run(ctx context.Context, o *Options) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Analyze(l, o)
+	return AnalyzeContext(ctx, l, o)
 }
 
 // Analyze returns the report on what was loaded, which is used up.
 func Analyze(l *Loaded, o *Options) (*report.Report, error) {
-	a := &analyzer{o: o, opt: o.stats(), reading: summary.Read(l.Sides[summary.Baseline], l.Sides[summary.Current], o.reading())}
+	return AnalyzeContext(context.Background(), l, o)
+}
+
+// AnalyzeContext is Analyze until ctx ends.
+func AnalyzeContext(ctx context.Context, l *Loaded, o *Options) (*report.Report, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	a := &analyzer{ctx: ctx, o: o, opt: o.stats(), reading: summary.Read(l.Sides[summary.Baseline], l.Sides[summary.Current], o.reading())}
 	rep := &report.Report{
 		Run: report.Run{
 			Version: o.Version, Kept: report.KeptAll, Quantile: report.Float(o.Quantile), Alpha: report.Float(o.Alpha), Population: o.Population.String(),
@@ -48,6 +56,7 @@ func Analyze(l *Loaded, o *Options) (*report.Report, error) {
 }
 
 type analyzer struct {
+	ctx     context.Context // ends an analysis between two endpoints; nil: it has none
 	o       *Options
 	opt     stats.Options
 	reading *summary.Reading
@@ -195,6 +204,9 @@ func (a *analyzer) endpoints(rep *report.Report) error {
 		if !a.wanted(e) {
 			continue
 		}
+		if a.ctx != nil && a.ctx.Err() != nil {
+			return a.ctx.Err()
+		}
 		v, err := a.view(e)
 		if err != nil {
 			return err
@@ -211,6 +223,9 @@ func (a *analyzer) endpoints(rep *report.Report) error {
 		if a.o.Top > 0 && i >= a.o.Top {
 			rep.LeftOut = append(rep.LeftOut, report.LeftOut{What: "endpoints", Count: int64(len(views) - i), Why: "give a larger --top"})
 			break
+		}
+		if a.ctx != nil && a.ctx.Err() != nil {
+			return a.ctx.Err()
 		}
 		rep.Endpoints = append(rep.Endpoints, a.row(v))
 		rows, err := a.kindRows(v)

@@ -20,6 +20,7 @@ import (
 func (a *analyzer) row(v *view) report.Endpoint {
 	e := report.Endpoint{Service: a.str(v.Endpoint.Name.Service), Operation: a.str(v.Endpoint.Name.Operation), Inner: v.Endpoint.Inner}
 	a.population(&e, v)
+	a.streams(&e, v)
 	a.quantiles(&e, v)
 	a.verdict(&e, v)
 	a.guards(&e, v)
@@ -51,6 +52,9 @@ func (a *analyzer) population(e *report.Endpoint, v *view) {
 			switch q.Standing {
 			case graph.Stream:
 				excluded[report.Stream] += w
+				continue
+			case graph.Scheduled:
+				excluded[report.Cron] += w
 				continue
 			case graph.Excluded:
 				excluded[a.str(q.Reason)] += w

@@ -11,6 +11,8 @@ type Fold struct {
 	gaps   windowed // of the calls that succeeded, in windows of a second
 	flows  flows    // calls in flight, in bins of 10 ms
 	events events   // the calls themselves, or those of some seconds
+
+	most int // bins of a place, by Bound; 0: it was none
 }
 
 // NewFold returns an empty Fold.
@@ -39,6 +41,9 @@ func (f *Fold) Merge(o *Fold, m *graph.Remap) {
 	f.gaps.merge(&o.gaps, m)
 	f.flows.merge(o.flows, m)
 	f.events.merge(&o.events, m)
+	if f.most == 0 || o.most > 0 && o.most < f.most {
+		f.most = o.most
+	}
 }
 
 // Use marks the strings that the fold refers to.
@@ -59,5 +64,5 @@ func (f *Fold) AppendBinary(to []byte) []byte {
 
 // DecodeFold reads what AppendBinary wrote.
 func DecodeFold(d *graph.Decoder, dict *graph.Dict) *Fold {
-	return &Fold{decodeWindowed(d, dict), decodeFlows(d, dict), decodeEvents(d, dict)}
+	return &Fold{gaps: decodeWindowed(d, dict), flows: decodeFlows(d, dict), events: decodeEvents(d, dict)}
 }
