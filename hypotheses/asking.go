@@ -34,6 +34,9 @@ type Asking struct {
 	attributes []*Attribute
 	mixSplit   *MixSplit // by the attribute of a change of mix
 	owned      [2][]ownCall
+	declared   []*declared
+	sayings    [2][]saying
+	inWait     [2]map[[2]int32]int64 // by request and step: the time in it that spans call a wait
 	found      []*queue
 	still      []*standstill
 	turned     []*turning
@@ -64,10 +67,6 @@ func NewAsking(c *Comparison) *Asking {
 				clipped++
 			}
 			weight := float64(q.Weight) / graph.OneRequest
-			for k := range p.Steps {
-				st := &p.Steps[k]
-				a.add(i, a.key(q, st), st.NS, weight)
-			}
 			for k := range q.Calls {
 				abs := q.Calls[k].Slot
 				rel := c.Relative(q, abs)
@@ -85,6 +84,19 @@ func NewAsking(c *Comparison) *Asking {
 		}
 		if i == summary.Current {
 			a.clipped = float64(clipped) / float64(len(s.Counted))
+		}
+	}
+	a.waitsIn()
+	for i, s := range c.Sides {
+		if s == nil {
+			continue
+		}
+		for j, q := range s.Counted {
+			p := a.planOf(i, j)
+			for k := range p.Steps {
+				st := &p.Steps[k]
+				a.add(i, a.key(q, st), a.working(i, j, k, st.NS), float64(q.Weight)/graph.OneRequest)
+			}
 		}
 	}
 	a.block()

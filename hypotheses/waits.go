@@ -17,8 +17,9 @@ import (
 // A queue is the waits of one edge of the endpoint, as they go back.
 type queue struct {
 	v     *queuewait.Verdict
-	slots []graph.SlotID // relative; the most waiting first
-	in    [2][]holding   // its calls
+	slots []graph.SlotID   // relative; the most waiting first
+	in    [2][]holding     // its calls
+	waits [2]map[int]int64 // of each request that waits in it, in all
 	calls int
 
 	// hold and arrivals are the shares of the wait's change that are not the
@@ -37,6 +38,7 @@ func (a *Asking) queues() []*queue {
 	}
 	by := map[queuewait.EdgeKey]*queue{}
 	in := [2]map[queuewait.EdgeKey][]holding{{}, {}}
+	waited := [2]map[queuewait.EdgeKey]map[int]int64{{}, {}}
 	total := map[graph.SlotID]float64{}
 	waits := [2]map[graph.SlotID]*part{{}, {}}
 	for i, s := range a.Sides {
@@ -57,6 +59,10 @@ func (a *Asking) queues() []*queue {
 				waits[i][slot].ns = append(waits[i][slot].ns, x)
 				waits[i][slot].w = append(waits[i][slot].w, weight)
 				in[i][v.Key] = append(in[i][v.Key], a.holding(q, j, v, p.Steps[k].Call()))
+				if waited[i][v.Key] == nil {
+					waited[i][v.Key] = map[int]int64{}
+				}
+				waited[i][v.Key][j] += x
 				if i == summary.Current {
 					b := by[v.Key]
 					if b == nil {
@@ -80,6 +86,7 @@ func (a *Asking) queues() []*queue {
 		slices.SortFunc(b.slots, func(x, y graph.SlotID) int { return cmp.Or(cmp.Compare(total[y], total[x]), cmp.Compare(x, y)) })
 		b.shares()
 		b.in = [2][]holding{in[0][b.v.Key], in[1][b.v.Key]}
+		b.waits = [2]map[int]int64{waited[0][b.v.Key], waited[1][b.v.Key]}
 		a.found = append(a.found, b)
 	}
 	slices.SortFunc(a.found, func(x, y *queue) int {
@@ -90,10 +97,14 @@ func (a *Asking) queues() []*queue {
 
 const (
 	// holdRose and arrivalsStood: where no model runs, holds that rose by this
-	// and arrivals that rose by less put the callee first, and arrivals that rose
-	// at a limit and with holds that stood are the load.
+	// and arrivals that rose by less put the callee first; arrivals that rose at a
+	// limit and with holds that stood are the load. Where arrivals rose by
+	// arrivalsRose, more than the rates of a few hundred sampled calls differ by
+	// chance, the rise is split between both as the load they offer grew by each:
+	// it is their product, so by logarithms.
 	holdRose      = 0.15
 	arrivalsStood = 0.10
+	arrivalsRose  = 0.20
 	// burstsStood: calls that come in bursts have a variance of their number a second that rose by this over its mean.
 	burstsStood = 0.5
 )
@@ -115,25 +126,36 @@ func (b *queue) shares() {
 		return
 	}
 	rose := is.Hold >= (1+holdRose)*was.Hold
-	more := is.PerSecond > (1+arrivalsStood)*was.PerSecond || is.Peak > (1+arrivalsStood)*was.Peak && is.Bursts > (1+burstsStood)*was.Bursts
+	more := is.PerSecond > (1+arrivalsStood)*was.PerSecond
+	bursts := is.Peak > (1+arrivalsStood)*was.Peak && is.Bursts > (1+burstsStood)*was.Bursts
 	switch {
-	case rose && !more:
+	case rose && !more && !bursts:
 		b.hold = 1
-	case more && !rose && sameLimit(was, is):
+	case !rose && (more || bursts) && sameLimit(was, is):
 		b.arrivals = 1 // the holds and the places are what they were
+	case known(was) && known(is) && was.Limit > is.Limit:
+		// There are fewer places, too, and nothing tells the parts.
+	case is.PerSecond >= (1+arrivalsRose)*was.PerSecond && was.PerSecond > 0:
+		more, longer := math.Log(is.PerSecond/was.PerSecond), math.Log(max(1, is.Hold/was.Hold))
+		b.arrivals, b.hold = more/(more+longer), longer/(more+longer)
 	}
 }
 
 // sameLimit reports whether as many calls could be in service on both sides, by metrics or by calls that waited on both.
 func sameLimit(was, is *queuewait.Side) bool {
-	known := func(s *queuewait.Side) bool { return s.Limit > 0 && (s.FromPool || s.Shown) }
 	return known(was) && known(is) && was.Limit == is.Limit
+}
+
+// known reports whether a side tells of the limit itself.
+func known(s *queuewait.Side) bool {
+	return s.Limit > 0 && (s.FromPool || s.Shown)
 }
 
 // byMix moves that part of the arrivals' share which comes with the mix of
 // requests: more calls a request, not more requests. reweighted are the weights
-// that give the current requests the baseline's mix.
-func (a *Asking) byMix(reweighted []float64) {
+// that give the current requests the baseline's mix. It returns what the shares were before.
+func (a *Asking) byMix(reweighted []float64) map[*queue][2]float64 {
+	before := map[*queue][2]float64{}
 	plain := make([]float64, len(a.plans))
 	for j := range plain {
 		plain[j] = float64(a.request(j).Weight) / graph.OneRequest
@@ -173,6 +195,7 @@ func (a *Asking) byMix(reweighted []float64) {
 	}
 	r0, r1 := rate(summary.Baseline), rate(summary.Current)
 	for _, b := range a.queues() {
+		before[b] = [2]float64{b.arrivals, b.mix}
 		if b.arrivals <= 0 {
 			continue
 		}
@@ -183,6 +206,7 @@ func (a *Asking) byMix(reweighted []float64) {
 		b.mix = b.arrivals * min(1, max(0, (is-without)/(is-was)))
 		b.arrivals -= b.mix
 	}
+	return before
 }
 
 // waitOf is the likely wait in a step, and who owns it; nil where nobody does.
@@ -293,7 +317,9 @@ var clientWait = Cause{
 		Mimics:   "server-queue looks the same in the gap and differs in who lets go; service-time of the callee fills the caller's pool and shows as longer holds; network moves the way back too.",
 		Emit:     "db.client.connection.pending_requests, .wait_time, .count and .max (or the pool's own names) of each instance.",
 	},
-	find: func(a *Asking) []Finding { return a.waiting(queuewait.ClientWait) },
+	find: func(a *Asking) []Finding {
+		return append(a.waiting(queuewait.ClientWait), a.saidWaits("client-wait")...)
+	},
 }
 
 var serverQueue = Cause{
@@ -306,7 +332,9 @@ var serverQueue = Cause{
 		Mimics:   "client-wait differs in who lets go; load is the same queue with more arrivals; service-time of the callee holds its threads longer.",
 		Emit:     "the executor's active, queued and max per instance, or a span from acceptance to start.",
 	},
-	find: func(a *Asking) []Finding { return a.waiting(queuewait.ServerQueue) },
+	find: func(a *Asking) []Finding {
+		return append(a.waiting(queuewait.ServerQueue), a.saidWaits("server-queue")...)
+	},
 }
 
 // waiting finds the queues of an owner whose waits changed.
@@ -327,6 +355,7 @@ func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 		f := a.waitFinding(b, string(owner))
 		f.Factor = a.waitBack(b, rest)
 		f.wait = b
+		f.lengths = func(side, j int) (int64, bool) { ns, ok := b.waits[side][j]; return ns, ok }
 		if unowned {
 			f.Doubtful = true
 			f.Warnings = append(f.Warnings, "nothing tells whose queue it is: it may be the caller's, the callee's, or the way between them")
@@ -460,13 +489,14 @@ var load = Cause{
 	find: func(a *Asking) []Finding {
 		var out []Finding
 		for _, b := range a.queues() {
-			if !b.v.Claimed() || b.arrivals < 0.05 || a.inTurns(b.v) != nil {
+			unowned := b.v.Owner == queuewait.NoOwner && b.v.Key.Site == queuewait.Between
+			if !b.v.Claimed() && !unowned || b.arrivals < 0.05 || a.inTurns(b.v) != nil {
 				continue
 			}
 			f := a.waitFinding(b, "load")
 			caller, peer, op := a.names(b.slot())
 			f.Service, f.Peer, f.Operation = caller, "", op
-			if b.v.Owner == queuewait.ServerQueue {
+			if b.v.Owner == queuewait.ServerQueue || unowned {
 				f.Service = peer
 			}
 			was, is := b.v.Sides[0], b.v.Sides[1]
@@ -481,10 +511,20 @@ var load = Cause{
 				Outcome:  fmt.Sprintf("of a change of %s, %s go with the arrivals and %s with the limit", prose.Ns(b.v.Model.Change), prose.Ns(b.v.Model.Arrivals), prose.Ns(b.v.Model.Size)),
 			}
 			if !b.v.Model.OK {
-				f.Check.Question = "are the limit of the queue and its holds what they were, and arrivals not?"
-				f.Check.Outcome = fmt.Sprintf("%d in service at once on both sides, for %s where it was %s; %.3g calls a second where it was %.3g, %.0f in the worst where it was %.0f", is.Limit, prose.Ns(is.Hold), prose.Ns(was.Hold), is.PerSecond, was.PerSecond, is.Peak, was.Peak)
+				f.Check.Ran, f.Check.Outcome = false, ""
+				f.Check.Query = fmt.Sprintf("count the calls of %s per second where nothing is sampled, at both times, and run the baseline's load against the present limit", op)
+				if sameLimit(was, is) {
+					f.Check.Ran, f.Check.Query = true, ""
+					f.Check.Question = "are the limit of the queue and its holds what they were, and arrivals not?"
+					f.Check.Outcome = prose.Sprintf("%d in service at once on both sides, for %s where it was %s; %.3g calls a second where it was %.3g, %.0f in the worst where it was %.0f", is.Limit, prose.Ns(is.Hold), prose.Ns(was.Hold), is.PerSecond, was.PerSecond, is.Peak, was.Peak)
+				}
+			}
+			if unowned {
+				f.Doubtful = true
+				f.Warnings = append(f.Warnings, "nothing tells whose queue it is: the calls may wait in "+caller+" as well as in front of "+peer)
 			}
 			f.Factor = a.waitBack(b, b.arrivals)
+			f.lengths = func(side, j int) (int64, bool) { ns, ok := b.waits[side][j]; return ns, ok }
 			out = append(out, f)
 		}
 		return append(out, a.turns("load")...)
