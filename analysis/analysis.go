@@ -110,7 +110,7 @@ func (a *analyzer) ingest(rep *report.Report, l *Loaded) {
 		in.Links.Resolved += resolved
 		in.Links.Unresolved += c.Links - resolved
 		defects.Merge(c.Defects)
-		rep.Run.Sets = append(rep.Run.Sets, report.Set{Set: setName(side), From: instant(c.From), To: instant(c.To), Runs: set.Runs})
+		rep.Run.Sets = append(rep.Run.Sets, report.Set{Set: setName(side), From: instant(c.From), To: instant(c.To), Runs: set.Runs, Spans: c.Spans, Part: l.Cut != ""})
 	}
 	a.clocks(rep, defects)
 	for _, k := range defects.Kinds() {
@@ -219,15 +219,24 @@ func (a *analyzer) endpoints(rep *report.Report) error {
 		a.drift(rep, views)
 	}
 	slices.SortStableFunc(views, func(x, y *view) int { return y.importance().compare(x.importance()) })
+	if n := a.o.Top; n > 0 && len(views) > n {
+		rep.LeftOut = append(rep.LeftOut, report.LeftOut{What: "endpoints", Count: int64(len(views) - n), Why: "give a larger --top"})
+		views = views[:n]
+	}
+	rows := make([]report.Endpoint, len(views))
 	for i, v := range views {
-		if a.o.Top > 0 && i >= a.o.Top {
-			rep.LeftOut = append(rep.LeftOut, report.LeftOut{What: "endpoints", Count: int64(len(views) - i), Why: "give a larger --top"})
-			break
-		}
+		rows[i] = a.headline(v)
+	}
+	if a.o.First != nil {
+		first := *rep
+		first.Endpoints = slices.Clone(rows)
+		a.o.First(&first)
+	}
+	for i, v := range views {
 		if a.ctx != nil && a.ctx.Err() != nil {
 			return a.ctx.Err()
 		}
-		rep.Endpoints = append(rep.Endpoints, a.row(v))
+		rep.Endpoints = append(rep.Endpoints, a.row(rows[i], v))
 		rows, err := a.kindRows(v)
 		if err != nil {
 			return err
