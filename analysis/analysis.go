@@ -110,7 +110,7 @@ func (a *analyzer) ingest(rep *report.Report, l *Loaded) {
 		in.Links.Resolved += resolved
 		in.Links.Unresolved += c.Links - resolved
 		defects.Merge(c.Defects)
-		rep.Run.Sets = append(rep.Run.Sets, report.Set{Set: setName(side), From: instant(c.From), To: instant(c.To), Runs: set.Runs})
+		rep.Run.Sets = append(rep.Run.Sets, report.Set{Set: setName(side), From: instant(c.From), To: instant(c.To), Runs: set.Runs, Spans: c.Spans, Part: l.Cut != ""})
 	}
 	a.clocks(rep, defects)
 	for _, k := range defects.Kinds() {
