@@ -151,50 +151,59 @@ func (c *Comparison) charge() {
 		Component
 		ns int64
 	}
-	charged := [2][][]cell{}
-	seen := map[Component]int{}
+	var charged [2][]cell
+	var ends [2][]int   // of each request's cells
+	var places [2][]int // of the last cell of each slot and kind, from 1
+	index := func(k Component) int { return int(k.Slot)*summary.Kinds + int(k.Kind) }
 	for i, s := range c.Sides {
 		if s == nil {
 			continue
 		}
 		l := summary.NewLedger(s.Set.Calibration)
+		cells := make([]cell, 0, 8*len(s.Counted))
 		for _, q := range s.Counted {
-			var row []cell
-			place := map[Component]int{}
+			first := len(cells)
 			for _, p := range l.Charge(q.Record) {
 				k := Component{c.Relative(q, p.Slot), p.Kind}
-				at, ok := place[k]
-				if !ok {
-					at = len(row)
-					place[k] = at
-					row = append(row, cell{Component: k})
-					seen[k] = 0
+				n := index(k)
+				for side := range places {
+					if n >= len(places[side]) {
+						places[side] = append(places[side], make([]int, n+1-len(places[side]))...)
+					}
 				}
-				row[at].ns += p.End - p.Start
+				place := &places[i][n]
+				if *place <= first {
+					if places[0][n] == 0 && places[1][n] == 0 {
+						c.Components = append(c.Components, k)
+					}
+					cells = append(cells, cell{Component: k})
+					*place = len(cells)
+				}
+				cells[*place-1].ns += p.End - p.Start
 			}
-			charged[i] = append(charged[i], row)
+			ends[i] = append(ends[i], len(cells))
 		}
-	}
-	for k := range seen {
-		c.Components = append(c.Components, k)
+		charged[i] = cells
 	}
 	slices.SortFunc(c.Components, func(a, b Component) int {
 		return cmp.Or(cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.Kind, b.Kind))
 	})
+	number := make([]int, len(places[0]))
 	for i, k := range c.Components {
-		seen[k] = i
+		number[index(k)] = i
 	}
 	for i, s := range c.Sides {
 		if s == nil {
 			continue
 		}
-		s.Entries = make([][]stats.Entry, len(charged[i]))
-		for j, row := range charged[i] {
-			out := make([]stats.Entry, len(row))
-			for n, x := range row {
-				out[n] = stats.Entry{Component: seen[x.Component], NS: x.ns}
-			}
-			s.Entries[j] = out
+		s.Entries = make([][]stats.Entry, len(ends[i]))
+		all, from := make([]stats.Entry, len(charged[i])), 0
+		for n, x := range charged[i] {
+			all[n] = stats.Entry{Component: number[index(x.Component)], NS: x.ns}
+		}
+		for j, to := range ends[i] {
+			s.Entries[j] = all[from:to:to]
+			from = to
 		}
 	}
 }

@@ -11,6 +11,11 @@ type Fold struct {
 	gaps   windowed // of the calls that succeeded, in windows of a second
 	flows  flows    // calls in flight, in bins of 10 ms
 	events events   // the calls themselves, or those of some seconds
+
+	lately *[recent]struct { // by a hash of the place
+		Place
+		*flow
+	}
 }
 
 // NewFold returns an empty Fold.
@@ -23,7 +28,7 @@ func (f *Fold) Add(r *graph.Record) {
 		if gap, ok := Gap(c); ok {
 			f.gaps.add(c.Slot, c.Client.Proc, c.Work.Proc, c.Client.Start, gap, c.Client.Duration())
 		}
-		f.flows.add(c, r.Class, i == 0)
+		f.add(c, r.Class, i == 0)
 		if c.Client.Seen() && c.Flags&graph.Async == 0 {
 			x := Event{Slot: c.Slot, Caller: c.Client.Proc, Callee: graph.NoProc, Client: c.Client.Interval, Left: c.ClientEnd.Left() || c.Flags&graph.Loser != 0}
 			if c.Work.Seen() {
@@ -59,5 +64,5 @@ func (f *Fold) AppendBinary(to []byte) []byte {
 
 // DecodeFold reads what AppendBinary wrote.
 func DecodeFold(d *graph.Decoder, dict *graph.Dict) *Fold {
-	return &Fold{decodeWindowed(d, dict), decodeFlows(d, dict), decodeEvents(d, dict)}
+	return &Fold{gaps: decodeWindowed(d, dict), flows: decodeFlows(d, dict), events: decodeEvents(d, dict)}
 }

@@ -88,9 +88,10 @@ func (v *Verdict) Claimed() bool {
 
 // Owners is the verdicts of all edges. It is read-only.
 type Owners struct {
-	dict  *graph.Dict
-	edges map[EdgeKey]*Verdict
-	Leads *Floors
+	dict   *graph.Dict
+	edges  map[EdgeKey]*Verdict
+	bySlot [2][]*Verdict // the same by site and slot
+	Leads  *Floors
 }
 
 // Of is the verdict on the edge of a call, nil if it has none.
@@ -98,7 +99,10 @@ func (o *Owners) Of(c *graph.Call, site Site) *Verdict {
 	if o == nil || !c.Client.Seen() {
 		return nil
 	}
-	return o.edges[key(o.dict, c.Slot, site)]
+	if list := o.bySlot[site]; int(c.Slot) < len(list) {
+		return list[c.Slot]
+	}
+	return o.edges[key(o.dict, c.Slot, site)] // a slot that no kept record has
 }
 
 // All is all verdicts, by caller, target and site.
@@ -125,11 +129,17 @@ func NewOwners(sets [2]*Data, floors *Floors) *Owners {
 			present = append(present, d)
 		}
 	}
-	o := &Owners{dict: present[0].Dict, edges: map[EdgeKey]*Verdict{}, Leads: LeadFloors(present...)}
+	o := &Owners{dict: present[0].Dict, edges: map[EdgeKey]*Verdict{}}
+	leads := make([]leads, len(present))
+	for i, d := range present {
+		leads[i] = d.leads()
+	}
+	o.Leads = leadFloors(present, leads)
 	var calls [2]map[EdgeKey][]Call
 	for i, d := range sets {
 		if d != nil {
-			calls[i] = d.edges(floors, o.Leads)
+			calls[i] = d.edges(floors, o.Leads, leads[0])
+			leads = leads[1:]
 			for k := range calls[i] {
 				o.edges[k] = nil
 			}
@@ -144,6 +154,13 @@ func NewOwners(sets [2]*Data, floors *Floors) *Owners {
 	for k := range o.edges {
 		a := asker{o: o, sets: sets, calls: calls, said: said, key: k}
 		o.edges[k] = a.verdict()
+	}
+	for site := range o.bySlot {
+		list := make([]*Verdict, o.dict.Slots())
+		for slot := range list {
+			list[slot] = o.edges[key(o.dict, graph.SlotID(slot), Site(site))]
+		}
+		o.bySlot[site] = list
 	}
 	return o
 }

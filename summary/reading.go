@@ -143,7 +143,7 @@ func Read(base, cur []*Summary, o Options) *Reading {
 			continue
 		}
 		set := &Set{Runs: len(runs), Graph: graph.NewFold(), Queues: queuewait.NewFold(), Metrics: metric.NewFold(), Counts: Counts{From: trace.NoTime, To: trace.NoTime, Defects: trace.Tally{}}}
-		joined := New()
+		var joined *Summary
 		for i, s := range runs {
 			if s.Kept == nil {
 				set.Requests += int64(len(s.Records))
@@ -170,7 +170,14 @@ func Read(base, cur []*Summary, o Options) *Reading {
 				counted[side] = append(counted[side], s.durations(o.Names))
 				seconds[side] = append(seconds[side], float64(s.Counts.To-s.Counts.From)/1e9)
 			}
-			joined.Merge(s)
+			if joined == nil {
+				joined = s
+			} else {
+				joined.Merge(s)
+			}
+		}
+		if joined == nil {
+			joined = New()
 		}
 		m := all.Dict.Absorb(joined.Dict)
 		for _, rec := range joined.Records {
