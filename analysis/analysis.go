@@ -3,12 +3,12 @@ package analysis
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/stats"
@@ -65,7 +65,7 @@ func (a *analyzer) kept(rep *report.Report) {
 		kept := int64(len(set.Records))
 		rep.LeftOut = append(rep.LeftOut, report.LeftOut{
 			What: "requests of the " + setName(side) + " set", Count: set.Requests - kept,
-			Why: fmt.Sprintf("%d are kept, for --memory, and stand for all: of each kind up to %d of those within %.3g %% of one latency, so that the tail is whole",
+			Why: prose.Sprintf("%d are kept, for --memory, and stand for all: of each kind up to %d of those within %.3g %% of one latency, so that the tail is whole",
 				kept, set.Kept, 100*(set.KeptWidth-1)),
 		})
 	}
@@ -149,7 +149,7 @@ func (a *analyzer) clocks(rep *report.Report, defects trace.Tally) {
 		})
 	}
 	if len(moved) > 0 {
-		rep.Warnings = append(rep.Warnings, fmt.Sprintf("The clocks of %d hosts differ, by up to %.3g ms: times of different hosts are compared with the offsets taken off that all calls between them allow; recorded times are kept, and inspect lists the offsets",
+		rep.Warnings = append(rep.Warnings, prose.Sprintf("The clocks of %d hosts differ, by up to %.3g ms: times of different hosts are compared with the offsets taken off that all calls between them allow; recorded times are kept, and inspect lists the offsets",
 			len(moved), float64(most)/1e6))
 	}
 }

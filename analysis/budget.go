@@ -11,6 +11,7 @@ import (
 	"github.com/tailscope/tailscope/config"
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/hypotheses"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/stats"
@@ -291,7 +292,7 @@ func (x *bounding) mixMoved(limit *config.Share) {
 			// A share that a few requests make says little; noise is no move.
 			se := math.Sqrt(p/float64(was[k].of) + q/float64(is[k].of))
 			if d := math.Abs(q/p - 1); d > 3*se/p && (math.IsNaN(moved) || d > moved) {
-				moved, what = d, fmt.Sprintf("%s went from %.3g to %.3g a request", k, p, q)
+				moved, what = d, prose.Sprintf("%s went from %.3g to %.3g a request", k, p, q)
 			}
 		}
 		if what == "" {

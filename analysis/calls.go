@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/latework"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/summary"
@@ -163,10 +164,10 @@ func (a *analyzer) deadlines(e *report.Endpoint, n *callCounts) {
 			}
 		}
 		if d.Beyond > d.Calls/2 {
-			row.Warnings = append(row.Warnings, fmt.Sprintf("it is given %.4g ms where its caller has %.4g ms left: a timeout of its own, not the remaining time", float64(d.Timeout)/1e6, math.Max(float64(d.Left)/1e6, 0)))
+			row.Warnings = append(row.Warnings, prose.Sprintf("it is given %.4g ms where its caller has %.4g ms left: a timeout of its own, not the remaining time", float64(d.Timeout)/1e6, math.Max(float64(d.Left)/1e6, 0)))
 		}
 		if d.TooLate > 0 {
-			row.Warnings = append(row.Warnings, fmt.Sprintf("%s of %.0f began when less was left than the %.3g ms of a useful attempt", plural(d.TooLate, "retry", "retries"), d.Retries, float64(d.Useful)/1e6))
+			row.Warnings = append(row.Warnings, prose.Sprintf("%s of %.0f began when less was left than the %.3g ms of a useful attempt", plural(d.TooLate, "retry", "retries"), d.Retries, float64(d.Useful)/1e6))
 		}
 		if d.Began > 0 {
 			row.Warnings = append(row.Warnings, fmt.Sprintf("%s began after the caller had left: a deadline that comes along would have refused them", plural(d.Began, "call", "calls")))
@@ -183,7 +184,7 @@ func longTimeouts(e *report.Endpoint) (out []string) {
 	for i := range e.Deadlines {
 		d := &e.Deadlines[i]
 		if d.Beyond > d.Calls/2 {
-			out = append(out, fmt.Sprintf("%s gives %s %.4g ms where it has %.4g ms left", d.Service, d.Operation, d.TimeoutMs.Or(0), math.Max(d.RemainingMs.Or(0), 0)))
+			out = append(out, prose.Sprintf("%s gives %s %.4g ms where it has %.4g ms left", d.Service, d.Operation, d.TimeoutMs.Or(0), math.Max(d.RemainingMs.Or(0), 0)))
 		}
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/trace"
@@ -136,11 +137,11 @@ func (in *inspector) fewRequests() {
 	}
 	need := int64(stats.NeededAbove(in.o.Quantile))
 	if most.Requests > 0 && most.Requests < need {
-		in.lack(fmt.Sprintf("p%.4g with an interval", 100*in.o.Quantile), fmt.Sprintf("the busiest endpoint has %s of the %s requests that close the interval; verdicts rest on lower quantiles until then", grouped(most.Requests), grouped(need)),
+		in.lack(prose.Sprintf("p%.4g with an interval", 100*in.o.Quantile), prose.Sprintf("the busiest endpoint has %s of the %s requests that close the interval; verdicts rest on lower quantiles until then", grouped(most.Requests), grouped(need)),
 			"a longer window of the same endpoint")
 	}
 	if s := window(in.set); most.Requests >= 100 && s < 8 {
-		in.lack("whether requests that came together were slow together", fmt.Sprintf("the window is %.3g s long, and 8 blocks of a second are the least; requests are taken to be independent", s), "a window of at least a minute")
+		in.lack("whether requests that came together were slow together", prose.Sprintf("the window is %.3g s long, and 8 blocks of a second are the least; requests are taken to be independent", s), "a window of at least a minute")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/report"
@@ -84,7 +85,7 @@ func (in *inspector) tailBiased() {
 		}
 		// Twice the share, and three standard deviations of what chance gives.
 		if ok1 && ok2 && n >= minAgainst && s > 2*m && s-m > 3*math.Sqrt(max(m, 1/float64(n))*(1-m)/float64(n)) {
-			out.TailBiased = fmt.Sprintf("%.3g %% of the requests of %s %s in the spans took longer than %.4g ms, and at most %.3g %% of those that %s counted", 100*s, u.Service, u.Operation, u.AboveMs.Or(0), 100*m, u.Metric)
+			out.TailBiased = prose.Sprintf("%.3g %% of the requests of %s %s in the spans took longer than %.4g ms, and at most %.3g %% of those that %s counted", 100*s, u.Service, u.Operation, u.AboveMs.Or(0), 100*m, u.Metric)
 			return
 		}
 	}

@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/hypotheses"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/latework"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/summary"
@@ -83,7 +83,7 @@ func (a *analyzer) lateEdge(slot graph.SlotID, l *latework.Late, seconds float64
 		r.WaitingMs, r.WorkingMs = report.Some(l.Waiting/1e6), report.Some(l.Working/1e6)
 	}
 	if l.LateAttempts >= minStops && l.MeanStop() >= longStop {
-		text := fmt.Sprintf("it goes on for %.3g ms on average after its caller has left: neither the deadline nor the cancellation reaches it, or it does not look", l.MeanStop()/1e6)
+		text := prose.Sprintf("it goes on for %.3g ms on average after its caller has left: neither the deadline nor the cancellation reaches it, or it does not look", l.MeanStop()/1e6)
 		if r.SideEffecting {
 			text += "; by its name it changes something, and may lawfully finish"
 		}

@@ -2,11 +2,11 @@ package analysis
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/hypotheses"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/stats"
@@ -201,7 +201,7 @@ func (a *analyzer) owner(q *report.Queue, v *view, k queueKey) {
 	}
 	for side, name := range [2]string{"baseline", "current"} {
 		if s := o.Sides[side]; s != nil && o.Claimed() && s.LittleDisagrees() {
-			q.Warnings = append(q.Warnings, fmt.Sprintf("%s: by their rate and their wait %.3g calls wait on average, and by the pool's metrics %.3g: they do not watch the same", name, s.Little, s.Pending))
+			q.Warnings = append(q.Warnings, prose.Sprintf("%s: by their rate and their wait %.3g calls wait on average, and by the pool's metrics %.3g: they do not watch the same", name, s.Little, s.Pending))
 		}
 	}
 	if !o.Model.OK && o.Claimed() && o.Model.Why != "" && a.reading.Comparison() {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/latework"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/summary"
@@ -144,7 +145,7 @@ func timeoutDoubts(s *latework.Sweep, failed float64) (out report.List[string]) 
 		out = append(out, fmt.Sprintf("%s seen to the end: too few to rely on", plural(ended, "call was", "calls were")))
 	}
 	if s.Censored > 0 && ended > 0 {
-		out = append(out, fmt.Sprintf("beyond %.3g ms it cannot be told: of the calls that took longer none was seen to its end; %s", float64(s.Known())/1e6, cure))
+		out = append(out, prose.Sprintf("beyond %.3g ms it cannot be told: of the calls that took longer none was seen to its end; %s", float64(s.Known())/1e6, cure))
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/latework"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/report"
@@ -279,9 +280,9 @@ func (t *tracer) evidence(c *summary.Calibration, r *graph.Record, p summary.Par
 			case !ok:
 				text = "between client and server span; no call that succeeded gives the network's share"
 			case p.Kind == summary.Network:
-				text = fmt.Sprintf("floor of the edge, %.3g ms by %d calls", float64(f.NS)/1e6, f.N)
+				text = prose.Sprintf("floor of the edge, %.3g ms by %d calls", float64(f.NS)/1e6, f.N)
 			default:
-				text = fmt.Sprintf("beyond the edge's floor of %.3g ms (%d calls); nothing says what it was", float64(f.NS)/1e6, f.N)
+				text = prose.Sprintf("beyond the edge's floor of %.3g ms (%d calls); nothing says what it was", float64(f.NS)/1e6, f.N)
 			}
 		}
 	case summary.Timeout:

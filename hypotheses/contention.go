@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/summary"
 )
@@ -104,8 +105,8 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 	_, _, op := a.names(slot)
 	f.Claim = fmt.Sprintf("%s of %s takes longer the more others run beside it", op, f.Service)
 	f.Evidence = []Evidence{
-		numbers("spans", len(is.among.ns), "ms", among0.mean()/1e6, is.among.mean()/1e6, fmt.Sprintf("mean own time with %.2g or more others at work in the process", is.many)),
-		numbers("spans", len(is.alone.ns), "ms", was.alone.mean()/1e6, is.alone.mean()/1e6, fmt.Sprintf("the same with at most %.2g", is.few)),
+		numbers("spans", len(is.among.ns), "ms", among0.mean()/1e6, is.among.mean()/1e6, prose.Sprintf("mean own time with %.2g or more others at work in the process", is.many)),
+		numbers("spans", len(is.alone.ns), "ms", was.alone.mean()/1e6, is.alone.mean()/1e6, prose.Sprintf("the same with at most %.2g", is.few)),
 	}
 	f.Check = Check{
 		Question: fmt.Sprintf("is %s as fast as before when it is alone?", op),
@@ -113,7 +114,7 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 		IfThis:   "yes, and slower the more others are inside",
 		IfRival:  "no",
 		Ran:      true,
-		Outcome:  fmt.Sprintf("alone %s → %s, among %.2g or more %s → %s", msText(was.alone.mean()), msText(is.alone.mean()), is.many, msText(among0.mean()), msText(is.among.mean())),
+		Outcome:  prose.Sprintf("alone %s → %s, among %.2g or more %s → %s", prose.Ns(was.alone.mean()), prose.Ns(is.alone.mean()), is.many, prose.Ns(among0.mean()), prose.Ns(is.among.mean())),
 	}
 	if part < crowdShare {
 		// Most of it is slower alone as well: both are true, and the crowd is the lesser.

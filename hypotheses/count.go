@@ -2,10 +2,10 @@ package hypotheses
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/summary"
 )
 
@@ -219,10 +219,10 @@ func (c *count) finding(a *Asking, kind string) Finding {
 		IfThis:   "their number rose and each takes as long as before",
 		IfRival:  "their number stands and each takes longer",
 		Ran:      true,
-		Outcome:  fmt.Sprintf("%.3g calls per parent where it was %.3g; the median call takes %s where it was %s", c.is, c.was, msText(is.at(0.5)), msText(was.at(0.5))),
+		Outcome:  prose.Sprintf("%.3g calls per parent where it was %.3g; the median call takes %s where it was %s", c.is, c.was, prose.Ns(is.at(0.5)), prose.Ns(was.at(0.5))),
 	}
 	if is.at(0.5) > 1.5*was.at(0.5) && c.is > c.was {
-		f.Against = append(f.Against, says("spans", len(is.ns), "each call takes longer too: %s where it was %s", msText(is.at(0.5)), msText(was.at(0.5))))
+		f.Against = append(f.Against, says("spans", len(is.ns), "each call takes longer too: %s where it was %s", prose.Ns(is.at(0.5)), prose.Ns(was.at(0.5))))
 	}
 	return f
 }
@@ -244,7 +244,7 @@ var callCount = Cause{
 				continue
 			}
 			f := c.finding(a, "call-count")
-			f.Claim = fmt.Sprintf("%s calls %s %.3g times where it did %.3g times", f.Service, f.Operation, c.is, c.was)
+			f.Claim = prose.Sprintf("%s calls %s %.3g times where it did %.3g times", f.Service, f.Operation, c.is, c.was)
 			out = append(out, f)
 		}
 		return out

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/latework"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
@@ -39,7 +40,7 @@ var fanOut = Cause{
 // wider is a gather with more branches.
 func (a *Asking) wider(c *count) Finding {
 	f := c.finding(a, "fan-out")
-	f.Claim = fmt.Sprintf("%s waits for the slowest of %.3g calls of %s where it was %.3g", f.Service, c.is, f.Operation, c.was)
+	f.Claim = prose.Sprintf("%s waits for the slowest of %.3g calls of %s where it was %.3g", f.Service, c.is, f.Operation, c.was)
 	// What one branch exceeds in one of a hundred, the slowest of many exceeds
 	// far more often.
 	was := c.t.lengths(summary.Baseline, func(*try) bool { return true })
@@ -57,7 +58,7 @@ func (a *Asking) wider(c *count) Finding {
 	}
 	meets := func(side int, of float64) float64 { return latework.AnySlow(latework.Repeated(p(side), of)) }
 	f.Evidence = append(f.Evidence,
-		numbers("spans", len(was.ns), "share", p(0), p(1), fmt.Sprintf("calls slower than %s, the baseline's p99 of one", msText(slow))),
+		numbers("spans", len(was.ns), "share", p(0), p(1), fmt.Sprintf("calls slower than %s, the baseline's p99 of one", prose.Ns(slow))),
 		numbers("spans", len(c.groups[1]), "share", meets(0, c.was), meets(1, c.is), "requests that meet such a call, if branches were independent"))
 	return f
 }
@@ -124,7 +125,7 @@ func (a *Asking) needed(t *target) (Finding, bool) {
 		return Finding{}, false
 	}
 	f := a.named("fan-out", t)
-	f.Claim = fmt.Sprintf("%s waits for %.3g of %.3g calls of %s where it waited for %.3g of %.3g", f.Service, width[1]-lost[1], width[1], f.Operation, width[0]-lost[0], width[0])
+	f.Claim = prose.Sprintf("%s waits for %.3g of %.3g calls of %s where it waited for %.3g of %.3g", f.Service, width[1]-lost[1], width[1], f.Operation, width[0]-lost[0], width[0])
 	f.Evidence = append(f.Evidence, numbers("spans", len(sets[1]), "calls", width[0]-lost[0], width[1]-lost[1], "branches waited for"),
 		numbers("spans", len(sets[1]), "calls", lost[0], lost[1], "branches cancelled when enough had answered"))
 	f.Check = Check{
@@ -133,7 +134,7 @@ func (a *Asking) needed(t *target) (Finding, bool) {
 		IfThis:   "the branches that are waited for have the baseline's distribution up to the cut, and the rest is cancelled",
 		IfRival:  "no branch is cancelled, and all have moved",
 		Ran:      true,
-		Outcome:  fmt.Sprintf("%.3g branches of a gather are cancelled where it was %.3g", lost[1], lost[0]),
+		Outcome:  prose.Sprintf("%.3g branches of a gather are cancelled where it was %.3g", lost[1], lost[0]),
 	}
 	waits := func(side int) *part {
 		p := &part{}

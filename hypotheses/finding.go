@@ -1,10 +1,10 @@
 package hypotheses
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 )
 
 // A Strength says how far the evidence for a finding carries.
@@ -31,7 +31,7 @@ type Evidence struct {
 
 // says is an observation without numbers of its own.
 func says(source string, n int, format string, args ...any) Evidence {
-	return Evidence{Statement: fmt.Sprintf(format, args...), Base: math.NaN(), Cur: math.NaN(), Source: source, N: int64(n)}
+	return Evidence{Statement: prose.Sprintf(format, args...), Base: math.NaN(), Cur: math.NaN(), Source: source, N: int64(n)}
 }
 
 // numbers is an observation of one number on both sides.

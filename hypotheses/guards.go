@@ -1,10 +1,10 @@
 package hypotheses
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
@@ -56,7 +56,7 @@ type Guard struct {
 }
 
 func guard(kind string, status GuardStatus, format string, args ...any) Guard {
-	return Guard{Kind: kind, Status: status, Detail: fmt.Sprintf(format, args...), Explains: math.NaN()}
+	return Guard{Kind: kind, Status: status, Detail: prose.Sprintf(format, args...), Explains: math.NaN()}
 }
 
 // Telemetry is what guards need beside the requests.
@@ -221,7 +221,3 @@ func (c *Comparison) runsGuard() Guard {
 	}
 	return guard(GuardRuns, GuardOK, "%d and %d runs: the variation between runs decides", c.Pair.Base.Runs(), c.Pair.Cur.Runs())
 }
-
-func ms(ns float64) string { return msText(ns) }
-
-func percent(x float64) string { return fmt.Sprintf("%.3g %%", 100*x) }

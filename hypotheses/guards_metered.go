@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
@@ -76,14 +77,14 @@ func (c *Comparison) stratifiedGuard(t *Telemetry) (Guard, bool) {
 		case m == nil:
 			text += ", whose lengths agree"
 		case math.IsNaN(m.Above):
-			text += fmt.Sprintf(", of which %s ended badly against %s of those counted", percent(m.Share), percent(m.InTruth))
+			text += fmt.Sprintf(", of which %s ended badly against %s of those counted", prose.Percent(m.Share), prose.Percent(m.InTruth))
 		default:
-			text += fmt.Sprintf(", of which %s last over %s against %s of those counted", percent(m.Share), ms(m.Above), percent(m.InTruth))
+			text += fmt.Sprintf(", of which %s last over %s against %s of those counted", prose.Percent(m.Share), prose.Ns(m.Above), prose.Percent(m.InTruth))
 		}
 		text += fmt.Sprintf(": they are weighted by it in %d strata (p%g %s without, %s with the weights), with an effective n of %.0f",
-			strata, 100*q, ms(s.stated().at(q)), ms(s.Sample.Quantile(q)), s.Sample.EffectiveN(q))
+			strata, 100*q, prose.Ns(s.stated().at(q)), prose.Ns(s.Sample.Quantile(q)), s.Sample.EffectiveN(q))
 		if unseen > 0.01 {
-			text += fmt.Sprintf("; of %s of the requests, by their length, no trace was kept, and others stand for them", percent(unseen))
+			text += fmt.Sprintf("; of %s of the requests, by their length, no trace was kept, and others stand for them", prose.Percent(unseen))
 		}
 	}
 	g := guard(GuardSampling, GuardWarn, "%s", text)
@@ -155,7 +156,7 @@ func (c *Comparison) metered(t *Telemetry) (direction int, where string) {
 			}
 			if z := gap / math.Sqrt(max(p*(1-p), 1e-9)*(1/k.n+1/b.n)); z > 2 && z > best {
 				best, direction = z, d
-				where = fmt.Sprintf("by the metrics %s of the baseline's requests and %s of the current ones last over %s", percent((b.lo+b.hi)/2), percent((k.lo+k.hi)/2), ms(x))
+				where = fmt.Sprintf("by the metrics %s of the baseline's requests and %s of the current ones last over %s", prose.Percent((b.lo+b.hi)/2), prose.Percent((k.lo+k.hi)/2), prose.Ns(x))
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
@@ -99,7 +100,7 @@ func (c *Comparison) populationGuard() Guard {
 		}
 	}
 	outcome := func(name string, o population.Outcome) string {
-		return fmt.Sprintf("%s requests went from %s to %s of those offered", name, percent(base.share(o)), percent(cur.share(o)))
+		return fmt.Sprintf("%s requests went from %s to %s of those offered", name, prose.Percent(base.share(o)), prose.Percent(cur.share(o)))
 	}
 
 	// The cancelled leave the percentiles, and with them the slow requests.
@@ -122,13 +123,13 @@ func (c *Comparison) populationGuard() Guard {
 		if math.Abs(is-was) <= maxFailed || base.differs(cur, x.of...) >= likely {
 			continue
 		}
-		g := guard(GuardPopulation, GuardWarn, "%s requests went from %s to %s of those offered", x.name, percent(was), percent(is))
+		g := guard(GuardPopulation, GuardWarn, "%s requests went from %s to %s of those offered", x.name, prose.Percent(was), prose.Percent(is))
 		r, ok := c.without(func(_ int, q *summary.Request) bool { return q.Outcome != population.Completed })
 		d := direction(c.Verdict.Outcome)
 		switch {
 		case len(x.of) == 1 && ok && (r.undone || r.shown):
 			g.Status, g.Incomparable, g.Explains = GuardFail, true, r.explains
-			g.Detail += fmt.Sprintf("; without them the verdict is another, and p%g differs by %s", 100*c.Options.Quantile, ms(math.Abs(r.explains)))
+			g.Detail += fmt.Sprintf("; without them the verdict is another, and p%g differs by %s", 100*c.Options.Quantile, prose.Ns(math.Abs(r.explains)))
 		case d < 0 && is > was:
 			// Whoever refuses or fails the slow requests has fast ones left.
 			g.Status, g.Incomparable = GuardFail, true
@@ -152,15 +153,15 @@ func (c *Comparison) populationGuard() Guard {
 	for _, name := range names {
 		was, is := base.excluded[name]/(base.offered+base.excluded[name]), cur.excluded[name]/(cur.offered+cur.excluded[name])
 		if math.Abs(is-was) > minKind {
-			put(guard(GuardPopulation, GuardWarn, "requests excluded as %q went from %s to %s; they are in no percentile", name, percent(was), percent(is)))
+			put(guard(GuardPopulation, GuardWarn, "requests excluded as %q went from %s to %s; they are in no percentile", name, prose.Percent(was), prose.Percent(is)))
 		}
 	}
 	if g, ok := c.kindsGuard(); ok {
 		put(g)
 	}
 	if worst == nil {
-		return guard(GuardPopulation, GuardOK, "the same kinds of requests ended alike: completed %s and %s, cancelled %s and %s", percent(base.share(population.Completed)), percent(cur.share(population.Completed)),
-			percent(base.share(population.Cancelled)), percent(cur.share(population.Cancelled)))
+		return guard(GuardPopulation, GuardOK, "the same kinds of requests ended alike: completed %s and %s, cancelled %s and %s", prose.Percent(base.share(population.Completed)), prose.Percent(cur.share(population.Completed)),
+			prose.Percent(base.share(population.Cancelled)), prose.Percent(cur.share(population.Cancelled)))
 	}
 	return *worst
 }
@@ -176,7 +177,7 @@ func (c *Comparison) cancelledAt() string {
 		}
 	}
 	median := p.at(0.5)
-	return fmt.Sprintf("their median is %s; %s of the current requests in the percentiles last longer", ms(median), percent(1-c.Pair.Cur.Rank(median)))
+	return fmt.Sprintf("their median is %s; %s of the current requests in the percentiles last longer", prose.Ns(median), prose.Percent(1-c.Pair.Cur.Rank(median)))
 }
 
 // A drift is a kind of request that came or went.
@@ -212,7 +213,7 @@ func (c *Comparison) kindsGuard() (Guard, bool) {
 	top := drifts[0]
 	v := &top.at.Values[top.value]
 	name := d.String(top.at.Key) + "=" + d.String(v.Value)
-	g := guard(GuardPopulation, GuardWarn, "requests with %s went from %s to %s", name, percent(v.Base), percent(v.Cur))
+	g := guard(GuardPopulation, GuardWarn, "requests with %s went from %s to %s", name, prose.Percent(v.Base), prose.Percent(v.Cur))
 	if more := len(drifts) - 1; more > 0 {
 		g.Detail += fmt.Sprintf(", and %d other values came or went", more)
 	}
@@ -276,12 +277,12 @@ func (c *Comparison) mixGuard() Guard {
 		}
 	}
 	if most < minMix {
-		return guard(GuardMix, GuardOK, "no attribute's shares moved by %s of the requests beyond chance", percent(minMix))
+		return guard(GuardMix, GuardOK, "no attribute's shares moved by %s of the requests beyond chance", prose.Percent(minMix))
 	}
 	v := worst.Values[0]
-	g := guard(GuardMix, GuardWarn, "%s of the requests have another %s: %s went from %s to %s", percent(most), d.String(worst.Key), d.String(v.Value), percent(v.Base), percent(v.Cur))
+	g := guard(GuardMix, GuardWarn, "%s of the requests have another %s: %s went from %s to %s", prose.Percent(most), d.String(worst.Key), d.String(v.Value), prose.Percent(v.Base), prose.Percent(v.Cur))
 	if worst.OneSided > 0 {
-		g.Detail += fmt.Sprintf("; %s have a value that the baseline lacks, which no reweighting can make up for", percent(worst.OneSided))
+		g.Detail += fmt.Sprintf("; %s have a value that the baseline lacks, which no reweighting can make up for", prose.Percent(worst.OneSided))
 	}
 	return g
 }

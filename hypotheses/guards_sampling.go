@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
@@ -149,12 +150,12 @@ func (c *Comparison) samplingGuard(t *Telemetry) Guard {
 		}
 	}
 	if r := rate[1] / rate[0]; r > maxRate || r < 1/maxRate {
-		return guard(GuardSampling, GuardWarn, "the traces say that %s of the baseline's requests were sampled and %s of the current ones; both are weighted, with an effective n of %.0f and %.0f", percent(rate[0]), percent(rate[1]),
+		return guard(GuardSampling, GuardWarn, "the traces say that %s of the baseline's requests were sampled and %s of the current ones; both are weighted, with an effective n of %.0f and %.0f", prose.Percent(rate[0]), prose.Percent(rate[1]),
 			c.Pair.Base.EffectiveN(c.Options.Quantile), c.Pair.Cur.EffectiveN(c.Options.Quantile))
 	}
 	g := guard(GuardSampling, GuardOK, "nothing says that a side is sampled")
 	if rate[0] < 1 || rate[1] < 1 {
-		g.Detail = fmt.Sprintf("%s and %s of the requests were sampled, and are weighted", percent(rate[0]), percent(rate[1]))
+		g.Detail = fmt.Sprintf("%s and %s of the requests were sampled, and are weighted", prose.Percent(rate[0]), prose.Percent(rate[1]))
 	}
 	if cov[0] != nil && cov[1] != nil {
 		g.Detail += fmt.Sprintf("; the metrics counted %.0f and %.0f requests where the traces stand for %.0f and %.0f, with p%g in %s and %s",
@@ -168,9 +169,9 @@ func (c *Comparison) samplingGuard(t *Telemetry) Guard {
 
 func (v *coverage) bounds() string {
 	if math.IsInf(v.p99Hi, 1) {
-		return fmt.Sprintf("over %s", ms(v.p99Lo*1e6))
+		return fmt.Sprintf("over %s", prose.Ns(v.p99Lo*1e6))
 	}
-	return fmt.Sprintf("%s … %s", ms(v.p99Lo*1e6), ms(v.p99Hi*1e6))
+	return fmt.Sprintf("%s … %s", prose.Ns(v.p99Lo*1e6), prose.Ns(v.p99Hi*1e6))
 }
 
 // meteredGuard holds the traces against the request-duration metrics, which
@@ -190,7 +191,7 @@ func (c *Comparison) meteredGuard(rate [2]float64, cov [2]*coverage) (Guard, boo
 			continue
 		}
 		g := guard(GuardSampling, GuardWarn, "%s of the %s traces last over %s, and by the metrics %s … %s of the requests do (p%g %s against %s): the traces are not a fair sample",
-			percent(v.inTraces), sideName(i), ms(v.above), percent(v.inMetricsLo), percent(v.inMetricsHi), 100*c.Options.Quantile, ms(v.tracedQuantile), v.bounds())
+			prose.Percent(v.inTraces), sideName(i), prose.Ns(v.above), prose.Percent(v.inMetricsLo), prose.Percent(v.inMetricsHi), 100*c.Options.Quantile, prose.Ns(v.tracedQuantile), v.bounds())
 		g.check = Check{Question: "do the request-duration metrics have the distribution of the traces?", Rival: "a change of latency, which the metrics would show too", IfThis: "no", IfRival: "yes", Ran: true, Outcome: g.Detail}
 		if o := cov[1-i]; (o == nil || !o.biased || bias(v) > biased*bias(o)) && (v.ratio < minCoverage || v.inTraces > v.inMetricsHi) {
 			g.Status, g.Incomparable = GuardFail, true
@@ -205,7 +206,7 @@ func (c *Comparison) meteredGuard(rate [2]float64, cov [2]*coverage) (Guard, boo
 		if o != nil && v.ratio/o.ratio < maxRate && o.ratio/v.ratio < maxRate {
 			continue // both alike
 		}
-		return guard(GuardSampling, GuardWarn, "the metrics counted %.0f requests of the %s side and its traces stand for %.0f: %s of them, by no word of the traces; their latencies agree", v.counted, sideName(i), v.traced, percent(v.ratio)), true
+		return guard(GuardSampling, GuardWarn, "the metrics counted %.0f requests of the %s side and its traces stand for %.0f: %s of them, by no word of the traces; their latencies agree", v.counted, sideName(i), v.traced, prose.Percent(v.ratio)), true
 	}
 	return Guard{}, false
 }
@@ -261,7 +262,7 @@ func (c *Comparison) tailGuard(cov [2]*coverage) (Guard, bool) {
 			continue
 		}
 		g := guard(GuardSampling, GuardFail, "of the %s requests below %s there are %s as many per second as on the other side, at all latencies alike, and of those above %s as many: the traces are tail-sampled and carry no weights",
-			sideName(side), ms(cut), percent(fast), percent(slow))
+			sideName(side), prose.Ns(cut), prose.Percent(fast), prose.Percent(slow))
 		g.Incomparable = true
 		// Give the fast ones that are left the weight that they stand for.
 		w := make([]float64, len(ns[side]))
@@ -277,7 +278,7 @@ func (c *Comparison) tailGuard(cov [2]*coverage) (Guard, bool) {
 			g.Explains = -g.Explains
 		}
 		g.check = Check{Question: "did the rate of slow requests rise?", Rival: "a slowdown of all", IfThis: "no: fast ones are missing", IfRival: "yes, by as much as the rate of fast ones fell", Ran: true,
-			Outcome: fmt.Sprintf("slow ones %s, fast ones %s of the other side's rate", percent(slow), percent(fast))}
+			Outcome: fmt.Sprintf("slow ones %s, fast ones %s of the other side's rate", prose.Percent(slow), prose.Percent(fast))}
 		return g, true
 	}
 	return Guard{}, false

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
@@ -75,7 +76,7 @@ func (c *Comparison) clockGuard() Guard {
 		return guard(GuardClock, GuardOK, "no calls between hosts tell of their clocks; requests are timed by one clock each")
 	}
 	if window[0] != nil && window[0] == window[1] {
-		return guard(GuardClock, GuardOK, "both sides lie within the same quarter of an hour, in which clocks are taken to stand still; the largest offset is %s", ms(off[1]))
+		return guard(GuardClock, GuardOK, "both sides lie within the same quarter of an hour, in which clocks are taken to stand still; the largest offset is %s", prose.Ns(off[1]))
 	}
 	// Of hosts that both sides have: how far the offset certainly moved. Of others,
 	// by how much the offsets are larger than they were.
@@ -101,7 +102,7 @@ func (c *Comparison) clockGuard() Guard {
 	if pair != (graph.HostPair{}) {
 		where = fmt.Sprintf(" (%s and %s)", d.String(pair.A), d.String(pair.B))
 	}
-	detail := fmt.Sprintf("clocks moved against each other by at least %s%s; they are off by up to %s in the baseline and %s now. What each host times itself stands; times of different hosts are compared with the offsets taken off", ms(moved), where, ms(off[0]), ms(off[1]))
+	detail := fmt.Sprintf("clocks moved against each other by at least %s%s; they are off by up to %s in the baseline and %s now. What each host times itself stands; times of different hosts are compared with the offsets taken off", prose.Ns(moved), where, prose.Ns(off[0]), prose.Ns(off[1]))
 	switch {
 	case calls > 0 && float64(contradictions) > maxContradictions*float64(calls) && contradictions > 5:
 		return guard(GuardClock, GuardFail, "%d of %d calls contradict every offset of their hosts' clocks: a clock moved within the run, and spans that it timed are wrong", contradictions, calls)
@@ -110,7 +111,7 @@ func (c *Comparison) clockGuard() Guard {
 	case moved > minMoved && moved > minMovedShare*median:
 		return guard(GuardClock, GuardWarn, "%s", detail)
 	}
-	return guard(GuardClock, GuardOK, "clocks stand to each other as they did: off by up to %s in the baseline and %s now", ms(off[0]), ms(off[1]))
+	return guard(GuardClock, GuardOK, "clocks stand to each other as they did: off by up to %s in the baseline and %s now", prose.Ns(off[0]), prose.Ns(off[1]))
 }
 
 func sortedPairs(m map[graph.HostPair]graph.Offset) []graph.HostPair {
@@ -194,14 +195,14 @@ func (c *Comparison) instrumentationGuard() Guard {
 	gaps := func(n, of int64) float64 { return float64(n) / float64(max(1, of)) }
 	was, is := gaps(base.IncompleteTraces, base.Traces), gaps(cur.IncompleteTraces, cur.Traces)
 	p := stats.FisherTwoSided(int(base.IncompleteTraces), int(base.Traces), int(cur.IncompleteTraces), int(cur.Traces))
-	text := fmt.Sprintf("traces with a parent that was never received went from %s to %s", percent(was), percent(is))
+	text := fmt.Sprintf("traces with a parent that was never received went from %s to %s", prose.Percent(was), prose.Percent(is))
 	switch {
 	case math.Abs(is-was) > lossFail && p < sure:
 		fails = append(fails, text)
 	case math.Abs(is-was) > lossWarn && p < sure, max(was, is) > lossSome && was != is:
 		warns = append(warns, text)
 	case max(was, is) > lossSome:
-		warns = append(warns, fmt.Sprintf("%s of the traces of both sides have a parent that was never received", percent(is)))
+		warns = append(warns, fmt.Sprintf("%s of the traces of both sides have a parent that was never received", prose.Percent(is)))
 	}
 
 	sites := c.sites()
@@ -220,7 +221,7 @@ func (c *Comparison) instrumentationGuard() Guard {
 		if math.Abs(is-was) <= lossWarn || stats.FisherTwoSided(x.paired[0], x.client[0], x.paired[1], x.client[1]) >= sure {
 			continue
 		}
-		text := fmt.Sprintf("calls of %s that have the callee's span went from %s to %s", c.shown(s), percent(was), percent(is))
+		text := fmt.Sprintf("calls of %s that have the callee's span went from %s to %s", c.shown(s), prose.Percent(was), prose.Percent(is))
 		if math.Abs(is-was) > lossFail {
 			fails = append(fails, text)
 		} else {
@@ -257,7 +258,7 @@ func (c *Comparison) instrumentationGuard() Guard {
 			if side == 0 {
 				word = "is recorded no more, or ran beside what its caller waited for"
 			}
-			warns = append(warns, fmt.Sprintf("%s %s: it takes %s a request, and its caller's time changed by %s", c.shown(s), word, ms(own), ms(grew)))
+			warns = append(warns, fmt.Sprintf("%s %s: it takes %s a request, and its caller's time changed by %s", c.shown(s), word, prose.Ns(own), prose.Ns(grew)))
 		}
 	}
 	join := func(list []string) string {

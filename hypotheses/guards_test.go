@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/stats"
@@ -447,7 +448,7 @@ func TestQuietWindows(t *testing.T) {
 			apart++
 		}
 		if o := c.Verdict.Outcome; o != stats.NoRegression && o != stats.CannotTell {
-			t.Errorf("seed %d: p99 %s → %s: %s", seed, ms(was), ms(is), o)
+			t.Errorf("seed %d: p99 %s → %s: %s", seed, prose.Ns(was), prose.Ns(is), o)
 		}
 		for _, g := range c.Guards {
 			if g.Status == GuardFail {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
@@ -68,11 +69,11 @@ func (c *Comparison) placementGuard() Guard {
 		}
 	}
 	if most == 0 {
-		return guard(GuardPlacement, GuardOK, "calls are spread over the instances of each service as they were, within %s", percent(minPlacement))
+		return guard(GuardPlacement, GuardOK, "calls are spread over the instances of each service as they were, within %s", prose.Percent(minPlacement))
 	}
 	x := by[worst]
-	return guard(GuardPlacement, GuardWarn, "%s of the calls of %s are served by other instances: the busiest of %d served %s, of %d now %s", percent(most), d.String(worst),
-		len(x[0]), percent(slices.Max(was)), len(x[1]), percent(slices.Max(is)))
+	return guard(GuardPlacement, GuardWarn, "%s of the calls of %s are served by other instances: the busiest of %d served %s, of %d now %s", prose.Percent(most), d.String(worst),
+		len(x[0]), prose.Percent(slices.Max(was)), len(x[1]), prose.Percent(slices.Max(is)))
 }
 
 func total(m map[trace.StringID]float64) (sum float64) {
@@ -267,7 +268,7 @@ func (c *Comparison) omissionGuard() Guard {
 	base, cur := &p[summary.Baseline], &p[summary.Current]
 	b, k := base.closed(), cur.closed()
 	say := func(x *pressure) string {
-		return fmt.Sprintf("%.3g arrive per second while fewer than %d are there and %.3g while more are", x.few, x.at, x.many)
+		return prose.Sprintf("%.3g arrive per second while fewer than %d are there and %.3g while more are", x.few, x.at, x.many)
 	}
 	switch {
 	case b && k:
@@ -283,7 +284,7 @@ func (c *Comparison) omissionGuard() Guard {
 		side, x = "baseline", base
 	}
 	g := guard(GuardOmission, GuardFail, "the %s load waits for its answers: %s; %.3g requests per second against %.3g of the baseline, at a mean of %s against %s",
-		side, say(x), cur.perSecond, base.perSecond, ms(cur.mean), ms(base.mean))
+		side, say(x), cur.perSecond, base.perSecond, prose.Ns(cur.mean), prose.Ns(base.mean))
 	g.Incomparable = true
 	g.check = Check{Question: "does the arrival rate fall while many requests are there?", Rival: "a change of the latency under the same load",
 		IfThis: "yes: clients wait for their answers before they ask again", IfRival: "no: users come whether others wait or not", Ran: true, Outcome: say(x)}
@@ -413,19 +414,19 @@ func (c *Comparison) warmUpGuard() Guard {
 	if side < 0 {
 		return guard(GuardWarmUp, GuardOK, "no run begins slower than it goes on")
 	}
-	g := guard(GuardWarmUp, GuardWarn, "the first %.0f %% of the %s run are slow and then it settles: %s of the requests are beyond what is the slowest tenth later", 100*found.of, sideName(side), percent(found.share))
+	g := guard(GuardWarmUp, GuardWarn, "the first %.0f %% of the %s run are slow and then it settles: %s of the requests are beyond what is the slowest tenth later", 100*found.of, sideName(side), prose.Percent(found.share))
 	r, ok := c.without(func(i int, q *summary.Request) bool {
 		until, warm := starts[key{i, q.Run}]
 		return warm && int64(q.Start()) < until
 	})
 	if ok && (r.undone || r.shown) {
 		g.Status, g.Incomparable, g.Explains = GuardFail, true, r.explains
-		g.Detail += fmt.Sprintf("; without that part the change of p%g is smaller by %s, and the verdict is another", 100*c.Options.Quantile, ms(r.explains))
+		g.Detail += fmt.Sprintf("; without that part the change of p%g is smaller by %s, and the verdict is another", 100*c.Options.Quantile, prose.Ns(r.explains))
 	} else if ok && r.most {
 		g.Status, g.Explains = GuardFail, r.explains
-		g.Detail += fmt.Sprintf("; without that part the change of p%g is smaller by %s, which is most of it", 100*c.Options.Quantile, ms(r.explains))
+		g.Detail += fmt.Sprintf("; without that part the change of p%g is smaller by %s, which is most of it", 100*c.Options.Quantile, prose.Ns(r.explains))
 	} else if ok {
-		g.Detail += fmt.Sprintf("; without that part the change of p%g is smaller by %s, and the verdict is the same", 100*c.Options.Quantile, ms(r.explains))
+		g.Detail += fmt.Sprintf("; without that part the change of p%g is smaller by %s, and the verdict is the same", 100*c.Options.Quantile, prose.Ns(r.explains))
 		g.Explains = r.explains
 	}
 	g.check = Check{Question: "without the beginning of the run, is the verdict the same?", Rival: "a change that lasts", IfThis: "no: what came later is as it was", IfRival: "yes", Ran: ok,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/latework"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/summary"
@@ -35,7 +36,7 @@ func (a *Asking) hedgeFinding(t *target) Finding {
 	f := a.named("hedging", t)
 	was, is := &t.sides[0], &t.sides[1]
 	n := len(is.calls)
-	f.Claim = fmt.Sprintf("%.3g %% of the calls of %s are made a second time while the first runs, where it was %.3g %%", 100*share(is.hedged, is.logical), f.Operation, 100*share(was.hedged, was.logical))
+	f.Claim = prose.Sprintf("%.3g %% of the calls of %s are made a second time while the first runs, where it was %.3g %%", 100*share(is.hedged, is.logical), f.Operation, 100*share(was.hedged, was.logical))
 	answers := [2]*part{a.answers(0, t), a.answers(1, t)}
 	gaps := [2]*part{a.gapsOf(0, t), a.gapsOf(1, t)}
 	works := [2]*part{a.worksOf(0, t), a.worksOf(1, t)}
@@ -52,7 +53,7 @@ func (a *Asking) hedgeFinding(t *target) Finding {
 		IfThis:   "yes: calls wait in front of it",
 		IfRival:  "no: its span grew, with and without hedges",
 		Ran:      true,
-		Outcome:  fmt.Sprintf("its median is %s where it was %s; the time before it at p99 %s where it was %s", msText(works[1].at(0.5)), msText(works[0].at(0.5)), msText(gaps[1].at(0.99)), msText(gaps[0].at(0.99))),
+		Outcome:  fmt.Sprintf("its median is %s where it was %s; the time before it at p99 %s where it was %s", prose.Ns(works[1].at(0.5)), prose.Ns(works[0].at(0.5)), prose.Ns(gaps[1].at(0.99)), prose.Ns(gaps[0].at(0.99))),
 	}
 	h := a.hedged(t)
 	f.Evidence = append(f.Evidence, says("spans", int(h.Second), "P(second slow | first slow) is %.2g, P(slow) is %.2g: %s", h.Again(), h.Slow(), h.Verdict()))

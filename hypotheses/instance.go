@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
@@ -135,7 +136,7 @@ func (a *Asking) instanceFinding(k instanceKey, own0, own1, peers0, peers1 float
 		IfThis:   "its ratio to the peers rose and theirs stood",
 		IfRival:  "all rose together",
 		Ran:      true,
-		Outcome:  fmt.Sprintf("%.2f times its peers where it was %.2f; the peers went from %s to %s", own1/peers1, own0/peers0, msText(peers0), msText(peers1)),
+		Outcome:  fmt.Sprintf("%.2f times its peers where it was %.2f; the peers went from %s to %s", own1/peers1, own0/peers0, prose.Ns(peers0), prose.Ns(peers1)),
 	}
 	on := func(q *summary.Request, call int32) bool {
 		w := &q.Calls[call].Work
@@ -285,7 +286,7 @@ func (a *Asking) placedFinding(b *queue, k instanceKey, share0, share1, here, el
 		IfThis:   "the peers have room: calls there do not wait",
 		IfRival:  "calls wait at all instances",
 		Ran:      true,
-		Outcome:  fmt.Sprintf("%s at the instance, %s at its peers", msText(here), msText(elsewhere)),
+		Outcome:  fmt.Sprintf("%s at the instance, %s at its peers", prose.Ns(here), prose.Ns(elsewhere)),
 	}
 	back := a.gapsBack(b, 1)
 	f.Factor = func(j int, p *graph.Plan, values []int64) {

@@ -1,10 +1,10 @@
 package hypotheses
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/summary"
 )
 
@@ -101,7 +101,7 @@ func (a *Asking) lateFinding(t *target) (Finding, bool) {
 	}
 	busyWas, busyIs := was.busy/was.n, is.busy/is.n
 	f := a.named("late-work", t)
-	f.Claim = fmt.Sprintf("%s goes on for callers that have left, %.3g calls at any moment where it was %.3g, and others wait for what it holds", f.Peer, is.perS, was.perS)
+	f.Claim = prose.Sprintf("%s goes on for callers that have left, %.3g calls at any moment where it was %.3g, and others wait for what it holds", f.Peer, is.perS, was.perS)
 	f.Evidence = append(f.Evidence,
 		numbers("spans", int(is.late), "calls", was.perS, is.perS, "late calls of "+f.Operation+" in flight"),
 		numbers("spans", int(is.left), "share", onWas, onIs, "calls that were left and went on"),
@@ -123,7 +123,7 @@ func (a *Asking) lateFinding(t *target) (Finding, bool) {
 		IfThis:   "the calls that hold the places include late ones, and with those stopped at the departure the places suffice",
 		IfRival:  "all places are held by calls that somebody waits for",
 		Ran:      true,
-		Outcome:  fmt.Sprintf("late work is %.3g of the %.3g calls in %s at any moment; it was %.3g of %.3g", is.perS, is.perS*share(is.busy, is.ns), f.Peer, was.perS, was.perS*share(was.busy, was.ns)),
+		Outcome:  prose.Sprintf("late work is %.3g of the %.3g calls in %s at any moment; it was %.3g of %.3g", is.perS, is.perS*share(is.busy, is.ns), f.Peer, was.perS, was.perS*share(was.busy, was.ns)),
 	}
 	// All calls wait for what the late ones hold, inside the callee's span or in
 	// front of it: their logical durations go back, attempts and all.

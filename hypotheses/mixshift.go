@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
@@ -86,7 +87,7 @@ func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
 	v := values[0]
 	f.Value = d.String(v.Value)
 	f.Service, f.Operation = "", ""
-	f.Claim = fmt.Sprintf("requests with %s=%s, which are slow in both sets, became %.3g %% of all where they were %.3g %%", key, f.Value, 100*v.Cur, 100*v.Base)
+	f.Claim = prose.Sprintf("requests with %s=%s, which are slow in both sets, became %.3g %% of all where they were %.3g %%", key, f.Value, 100*v.Cur, 100*v.Base)
 
 	cf := a.quantile(a.latency, w)
 	var sum, squares float64
@@ -115,7 +116,7 @@ func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
 		}
 		q := a.Options.Quantile
 		f.Evidence = append(f.Evidence, numbers("spans", len(is.ns), "ms", was.at(q)/1e6, is.at(q)/1e6, fmt.Sprintf("p%g of %s=%s", 100*q, key, d.String(x.Value))))
-		check += fmt.Sprintf("%s%s %s → %s", map[bool]string{true: ", "}[check != ""], d.String(x.Value), msText(was.at(q)), msText(is.at(q)))
+		check += fmt.Sprintf("%s%s %s → %s", map[bool]string{true: ", "}[check != ""], d.String(x.Value), prose.Ns(was.at(q)), prose.Ns(is.at(q)))
 	}
 	f.Check = Check{
 		Question: fmt.Sprintf("within each %s, is p%g as it was?", key, 100*a.Options.Quantile),
@@ -163,7 +164,7 @@ func (a *Asking) separate(f *Finding) {
 				lead = ", the order that leads,"
 			}
 			e := says("spans", int(math.Round(o.TailN)), "%s%s have p%g at %s: %s from other shares, %s from other latencies at the same shares (%.0f independent requests beyond it)",
-				o.name, lead, 100*a.Options.Quantile, ms(o.Counterfactual), msText(o.Mix), msText(o.Behaviour), o.TailN)
+				o.name, lead, 100*a.Options.Quantile, prose.Ns(o.Counterfactual), prose.Ns(o.Mix), prose.Ns(o.Behaviour), o.TailN)
 			if m.Lead == o.order && o.Mix < minExplains {
 				f.Against = append(f.Against, e)
 				f.Doubtful = true

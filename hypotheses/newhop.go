@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/summary"
 )
 
@@ -104,7 +105,7 @@ func (a *Asking) hopFinding(slot graph.SlotID) Finding {
 	f.Claim = fmt.Sprintf("%s calls %s of %s, which it did not before", caller, op, peer)
 	f.Evidence = append(f.Evidence,
 		numbers("spans", len(a.plans), "share", 0, float64(has)/float64(len(a.plans)), "requests that call "+op),
-		says("spans", len(is.ns), "it takes %s at the median and %s at p99", msText(is.at(0.5)), msText(is.at(0.99))),
+		says("spans", len(is.ns), "it takes %s at the median and %s at p99", prose.Ns(is.at(0.5)), prose.Ns(is.at(0.99))),
 	)
 	f.Check = Check{
 		Question: "are the requests as fast as before without the time of the new call?",
@@ -114,7 +115,7 @@ func (a *Asking) hopFinding(slot graph.SlotID) Finding {
 		Ran:      true,
 	}
 	was, now := a.own(summary.Baseline, []graph.SlotID{s.Parent}), a.own(summary.Current, []graph.SlotID{s.Parent})
-	f.Check.Outcome = fmt.Sprintf("own time of the caller: %s where it was %s; the call takes %s", msText(now.at(0.5)), msText(was.at(0.5)), msText(is.at(0.5)))
+	f.Check.Outcome = fmt.Sprintf("own time of the caller: %s where it was %s; the call takes %s", prose.Ns(now.at(0.5)), prose.Ns(was.at(0.5)), prose.Ns(is.at(0.5)))
 	f.Check.Against = was.at(0.5)-now.at(0.5) > 0.5*is.at(0.5)
 	if f.Check.Against {
 		f.Against = append(f.Against, says("spans", len(now.ns), "%s", f.Check.Outcome))

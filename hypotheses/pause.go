@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
@@ -160,7 +161,7 @@ func (a *Asking) pauses() []Finding {
 		}
 		d := a.Reading.Dict
 		f := Finding{Kind: "pause", Service: d.String(k.service), Instance: d.String(k.instance)}
-		f.Claim = fmt.Sprintf("instance %s of %s stood still %d times, for %s on average", f.Instance, f.Service, isN[k], msText(is[k]/float64(isN[k])))
+		f.Claim = fmt.Sprintf("instance %s of %s stood still %d times, for %s on average", f.Instance, f.Service, isN[k], prose.Ns(is[k]/float64(isN[k])))
 		f.Evidence = append(f.Evidence,
 			numbers("spans", isN[k], "", float64(wasN[k]), float64(isN[k]), "stretches without any event, with work of its own in flight"),
 			numbers("spans", isN[k], "ms", was[k]/1e6, is[k]/1e6, "time stood still in all"),
@@ -171,7 +172,7 @@ func (a *Asking) pauses() []Finding {
 			IfThis:   "no: nothing began or ended for longer than its rate allows",
 			IfRival:  "yes: others went on beside what was slow",
 			Ran:      true,
-			Outcome:  fmt.Sprintf("%d stretches without a single event, of %s together", isN[k], msText(is[k])),
+			Outcome:  fmt.Sprintf("%d stretches without a single event, of %s together", isN[k], prose.Ns(is[k])),
 			Query:    "",
 		}
 		stops := map[graph.ProcID][]silence{}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/latework"
 	"github.com/tailscope/tailscope/summary"
 )
@@ -57,7 +58,7 @@ func (a *Asking) retryFinding(t *target) Finding {
 	f := a.named("retries", t)
 	was, is := &t.sides[0], &t.sides[1]
 	n := len(is.calls)
-	f.Claim = fmt.Sprintf("calls of %s fail and are tried again: %.3g attempts a call where it was %.3g", f.Operation, share(is.attempts, is.logical), share(was.attempts, was.logical))
+	f.Claim = prose.Sprintf("calls of %s fail and are tried again: %.3g attempts a call where it was %.3g", f.Operation, share(is.attempts, is.logical), share(was.attempts, was.logical))
 	f.Evidence = append(f.Evidence,
 		numbers("spans", n, "calls", share(was.attempts, was.logical), share(is.attempts, is.logical), "attempts per logical call"),
 		numbers("spans", n, "share", share(was.failed, was.attempts), share(is.failed, is.attempts), "attempts that fail"),
@@ -67,7 +68,7 @@ func (a *Asking) retryFinding(t *target) Finding {
 	f.Check = Check{
 		Question: "does each further attempt begin after one that failed?",
 		Rival:    "call-count: the call is made more often, failed or not",
-		IfThis:   fmt.Sprintf("yes; with %.3g %% failing and up to two retries a call has %.3g attempts", 100*fails, latework.MeanAttempts(fails, 3)),
+		IfThis:   prose.Sprintf("yes; with %.3g %% failing and up to two retries a call has %.3g attempts", 100*fails, latework.MeanAttempts(fails, 3)),
 		IfRival:  "further calls follow calls that succeeded",
 		Ran:      true,
 		Outcome:  fmt.Sprintf("%.0f of %.0f attempts follow a failed one; %.0f calls of %s were meant", is.retried, is.attempts, is.logical, f.Operation),

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
@@ -180,11 +181,11 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 		low0, low1 := was.at(0.1), is.at(0.1)
 		f.Check.Ran = true
 		f.Check.Query = ""
-		f.Check.Outcome = fmt.Sprintf("the fastest tenth took up to %s where it was %s", msText(low1), msText(low0))
+		f.Check.Outcome = fmt.Sprintf("the fastest tenth took up to %s where it was %s", prose.Ns(low1), prose.Ns(low0))
 	}
 	if was, is, ok := a.crowds(slot); ok && !uninstrumented {
 		f.Check.Ran, f.Check.Query = true, ""
-		f.Check.Outcome = fmt.Sprintf("with at most %.2g others at work %s where it was %s, with %.2g or more %s where it was %s", is.few, msText(is.alone.mean()), msText(was.alone.mean()), is.many, msText(is.among.mean()), msText(was.before().mean()))
+		f.Check.Outcome = prose.Sprintf("with at most %.2g others at work %s where it was %s, with %.2g or more %s where it was %s", is.few, prose.Ns(is.alone.mean()), prose.Ns(was.alone.mean()), is.many, prose.Ns(is.among.mean()), prose.Ns(was.before().mean()))
 		if part := is.byPeers(&was); part >= bothShare {
 			f.Check.Against = true
 			f.Against = append(f.Against, says("spans", len(is.among.ns), "%.0f %% of the rise among others is missing alone: %s", 100*part, f.Check.Outcome))

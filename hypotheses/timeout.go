@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/summary"
 )
 
@@ -46,10 +47,10 @@ func (a *Asking) timeoutFinding(t *target) Finding {
 	if len(seen.ns) == 0 {
 		seen = left[0]
 	}
-	f.Claim = fmt.Sprintf("%s waits for %s until %s are over, in %.3g %% of the calls where it was %.3g %%", f.Service, f.Operation, msText(seen.at(0.5)), 100*pIs, 100*pWas)
+	f.Claim = prose.Sprintf("%s waits for %s until %s are over, in %.3g %% of the calls where it was %.3g %%", f.Service, f.Operation, prose.Ns(seen.at(0.5)), 100*pIs, 100*pWas)
 	f.Evidence = append(f.Evidence,
 		numbers("spans", len(is.calls), "share", pWas, pIs, "calls that time out or are left"),
-		says("spans", len(seen.ns), "half of those last between %s and %s", msText(seen.at(0.25)), msText(seen.at(0.75))),
+		says("spans", len(seen.ns), "half of those last between %s and %s", prose.Ns(seen.at(0.25)), prose.Ns(seen.at(0.75))),
 		numbers("spans", len(answered[1].ns), "ms", answered[0].at(0.5)/1e6, answered[1].at(0.5)/1e6, "median of the calls that are answered"),
 		numbers("spans", len(answered[1].ns), "ms", answered[0].at(0.95)/1e6, answered[1].at(0.95)/1e6, "p95 of the calls that are answered"),
 	)
@@ -62,7 +63,7 @@ func (a *Asking) timeoutFinding(t *target) Finding {
 		IfThis:   "yes: only those that hang moved, to the timeout",
 		IfRival:  "no: the answered calls moved too",
 		Ran:      true,
-		Outcome:  fmt.Sprintf("their median is %s where it was %s, their p95 %s where it was %s", msText(answered[1].at(0.5)), msText(answered[0].at(0.5)), msText(answered[1].at(0.95)), msText(answered[0].at(0.95))),
+		Outcome:  fmt.Sprintf("their median is %s where it was %s, their p95 %s where it was %s", prose.Ns(answered[1].at(0.5)), prose.Ns(answered[0].at(0.5)), prose.Ns(answered[1].at(0.95)), prose.Ns(answered[0].at(0.95))),
 	}
 	if r := answered[1].at(0.5) / max(answered[0].at(0.5), 1); r > 1.5 {
 		f.Check.Against = true

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
@@ -338,7 +339,7 @@ func (a *Asking) waitFinding(b *queue, kind string) Finding {
 		where = caller + " to go on"
 		rival = "network: the way between the hosts"
 	}
-	f.Claim = fmt.Sprintf("calls of %s wait for %s, %s on average where it was %s", op, where, msText(is.Wait), msText(was.Wait))
+	f.Claim = fmt.Sprintf("calls of %s wait for %s, %s on average where it was %s", op, where, prose.Ns(is.Wait), prose.Ns(was.Wait))
 	f.Evidence = append(f.Evidence,
 		numbers("spans", is.N, "ms", was.Wait/1e6, is.Wait/1e6, "mean wait before "+op+" beyond the usual"),
 		numbers("spans", is.N, "ms", was.Hold/1e6, is.Hold/1e6, "mean time of "+op+" once it is served"),
@@ -363,7 +364,7 @@ func (a *Asking) waitFinding(b *queue, kind string) Finding {
 	}
 	if m := b.v.Model; m.OK {
 		f.Evidence = append(f.Evidence, says("spans", is.N, "the queue run again gives the waits observed (%s for %s); of the change of %s, %s come from the limit, %s from longer holds, %s from arrivals",
-			msText(m.Reproduced[1]), msText(m.Observed[1]), msText(m.Change), msText(m.Size), msText(m.Holds), msText(m.Arrivals)))
+			prose.Ns(m.Reproduced[1]), prose.Ns(m.Observed[1]), prose.Ns(m.Change), prose.Ns(m.Size), prose.Ns(m.Holds), prose.Ns(m.Arrivals)))
 	} else if m.Why != "" {
 		f.Against = append(f.Against, says("spans", 0, "the wait's change could not be split by a model of the queue: %s", m.Why))
 	}
@@ -400,7 +401,7 @@ func (b *queue) answer(op, decided string) string {
 			against = append(against, t.Name+" for "+string(t.Says))
 		}
 	}
-	text := fmt.Sprintf("%s takes %s once it is served where it was %s; %s decides for %s", op, msText(b.v.Sides[1].Hold), msText(b.v.Sides[0].Hold), decided, b.v.Owner)
+	text := fmt.Sprintf("%s takes %s once it is served where it was %s; %s decides for %s", op, prose.Ns(b.v.Sides[1].Hold), prose.Ns(b.v.Sides[0].Hold), decided, b.v.Owner)
 	if len(also) > 0 {
 		text += "; " + strings.Join(also, " and ") + " say so too"
 	}
@@ -416,8 +417,6 @@ func num(n int) float64 {
 	}
 	return float64(n)
 }
-
-func msText(ns float64) string { return fmt.Sprintf("%.3g ms", ns/1e6) }
 
 var load = Cause{
 	Doc: Doc{
@@ -442,7 +441,7 @@ var load = Cause{
 				f.Service = peer
 			}
 			was, is := b.v.Sides[0], b.v.Sides[1]
-			f.Claim = fmt.Sprintf("%s gets %.3g calls a second where it was %.3g, or gets them in bursts, and they queue", op, is.PerSecond, was.PerSecond)
+			f.Claim = prose.Sprintf("%s gets %.3g calls a second where it was %.3g, or gets them in bursts, and they queue", op, is.PerSecond, was.PerSecond)
 			f.Evidence = append([]Evidence{numbers("spans", is.N, "1/s", was.PerSecond, is.PerSecond, "calls of "+op)}, f.Evidence...)
 			f.Check = Check{
 				Question: "does the queue wait as before with the baseline's arrivals, its holds and its limit as they are now?",
@@ -450,7 +449,7 @@ var load = Cause{
 				IfThis:   "yes: the waits go with the arrivals",
 				IfRival:  "no: they stay",
 				Ran:      true,
-				Outcome:  fmt.Sprintf("of a change of %s, %s go with the arrivals and %s with the limit", msText(b.v.Model.Change), msText(b.v.Model.Arrivals), msText(b.v.Model.Size)),
+				Outcome:  fmt.Sprintf("of a change of %s, %s go with the arrivals and %s with the limit", prose.Ns(b.v.Model.Change), prose.Ns(b.v.Model.Arrivals), prose.Ns(b.v.Model.Size)),
 			}
 			f.Factor = a.waitBack(b, b.arrivals)
 			out = append(out, f)
@@ -500,7 +499,7 @@ func (a *Asking) networkFinding(v *queuewait.Verdict, slot graph.SlotID) Finding
 	for _, t := range v.Tests {
 		if t.Name == "sides" {
 			f.Evidence = append(f.Evidence, says("spans", is.N, "%s", t.Statement))
-			f.Check.Outcome = fmt.Sprintf("the mean gap is %s where it was %s, on both ways and at the least", msText(is.Gap), msText(was.Gap))
+			f.Check.Outcome = fmt.Sprintf("the mean gap is %s where it was %s, on both ways and at the least", prose.Ns(is.Gap), prose.Ns(was.Gap))
 		}
 	}
 	f.Check.Question, f.Check.Rival = "did the fastest calls become slower too, on both ways?", "a queue in the caller or the callee"

@@ -2,11 +2,11 @@ package hypotheses
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/summary"
 )
 
@@ -171,6 +171,6 @@ func (d *deadline) finish(total float64) {
 		return cmp.Or(cmp.Compare(y.Share, x.Share), cmp.Compare(x.Service, y.Service), cmp.Compare(x.Operation, y.Operation))
 	})
 	if d.out.Stopped > 0 {
-		d.out.Assumptions = append(d.out.Assumptions, fmt.Sprintf("%.3g %% of the requests are answered with a failure, and their latency is in no percentile: slow successes that became failures are no improvement", 100*d.out.Stopped))
+		d.out.Assumptions = append(d.out.Assumptions, prose.Sprintf("%.3g %% of the requests are answered with a failure, and their latency is in no percentile: slow successes that became failures are no improvement", 100*d.out.Stopped))
 	}
 }

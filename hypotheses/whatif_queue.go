@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
@@ -156,10 +157,10 @@ func (r *replaying) rerun(v *queuewait.Verdict, n int, rate float64, more map[ca
 	observed, again = observed/calls, again/calls
 	switch {
 	case k == 0 && observed > stillWait:
-		r.out.Unknown = append(r.out.Unknown, fmt.Sprintf("calls of %s wait %s on average, and no limit shows that would explain it: emit the pool's used, pending and max", name, msText(observed)))
+		r.out.Unknown = append(r.out.Unknown, fmt.Sprintf("calls of %s wait %s on average, and no limit shows that would explain it: emit the pool's used, pending and max", name, prose.Ns(observed)))
 		return
 	case k > 0 && !queuewait.Reproduces(observed, again, stillWait/10):
-		r.out.Unknown = append(r.out.Unknown, fmt.Sprintf("the queue of %s, run again with %s, waits %s on average where %s were seen: it is no queue of that size", name, places(k), msText(again), msText(observed)))
+		r.out.Unknown = append(r.out.Unknown, fmt.Sprintf("the queue of %s, run again with %s, waits %s on average where %s were seen: it is no queue of that size", name, places(k), prose.Ns(again), prose.Ns(observed)))
 		return
 	}
 	if n == 0 {
@@ -182,9 +183,9 @@ func (r *replaying) rerun(v *queuewait.Verdict, n int, rate float64, more map[ca
 	}
 	then := "with " + places(n)
 	if rate != 1 {
-		then += fmt.Sprintf(" and %.3g times the calls", rate)
+		then += prose.Sprintf(" and %.3g times the calls", rate)
 	}
-	r.out.Assumptions = append(r.out.Assumptions, fmt.Sprintf("%s has %s in each instance now: run again its calls wait %s on average where %s were seen, and %s they would wait %s", name, size, msText(again), msText(observed), then, msText(sum/calls)))
+	r.out.Assumptions = append(r.out.Assumptions, fmt.Sprintf("%s has %s in each instance now: run again its calls wait %s on average where %s were seen, and %s they would wait %s", name, size, prose.Ns(again), prose.Ns(observed), then, prose.Ns(sum/calls)))
 }
 
 func places(n int) string {

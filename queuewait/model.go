@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/stats"
 )
 
@@ -74,7 +75,7 @@ func (a *asker) model() {
 	scale := max(m.Observed[0], m.Observed[1])
 	for i := range m.Observed {
 		if !Reproduces(m.Observed[i], m.Reproduced[i], 0.1*scale) {
-			m.Why = fmt.Sprintf("a queue with a limit of %d waits %s on average where %s were observed", [2]int{k0, k1}[i], ms(m.Reproduced[i]), ms(m.Observed[i]))
+			m.Why = fmt.Sprintf("a queue with a limit of %d waits %s on average where %s were observed", [2]int{k0, k1}[i], prose.Ns(m.Reproduced[i]), prose.Ns(m.Observed[i]))
 			return
 		}
 	}

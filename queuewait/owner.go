@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/trace"
 )
@@ -233,7 +234,7 @@ func (a *asker) share() float64 {
 func (a *asker) name(id trace.StringID) string { return a.o.dict.String(id) }
 
 func (a *asker) say(name string, says Owner, format string, args ...any) {
-	a.v.Tests = append(a.v.Tests, Test{Name: name, Says: says, Statement: fmt.Sprintf(format, args...)})
+	a.v.Tests = append(a.v.Tests, Test{Name: name, Says: says, Statement: prose.Sprintf(format, args...)})
 }
 
 func (a *asker) side(i int) *Side {
@@ -279,7 +280,7 @@ func (a *asker) explicit(side int) {
 	case client >= overRival*server:
 		says = ClientWait
 	}
-	a.say("explicit", says, "%d calls say that they waited (%s): %s in all at the caller and %s before the callee's span, of %s beyond the floor", x.n, x.evidence, ms(x.client), ms(x.server), ms(total))
+	a.say("explicit", says, "%d calls say that they waited (%s): %s in all at the caller and %s before the callee's span, of %s beyond the floor", x.n, x.evidence, prose.Ns(x.client), prose.Ns(x.server), prose.Ns(total))
 }
 
 // sides asks whether the way there and the way back both moved.
@@ -311,15 +312,13 @@ func (a *asker) sides() {
 	dLow, dThere, dBack := low1-low0, there1-there0, back1-back0
 	switch {
 	case moved(dLow, low0) && dThere > 0.2*(dThere+dBack) && dBack > 0.2*(dThere+dBack) && dLow > 0.4*(dThere+dBack):
-		a.say("sides", Network, "the least time between client and server span rose by %s, on both ways", ms(dLow))
+		a.say("sides", Network, "the least time between client and server span rose by %s, on both ways", prose.Ns(dLow))
 	case dBack > 1_000_000 && dBack > 3*math.Abs(dThere) && dBack > 2*float64(slack):
-		a.say("sides", Pause, "only the way back became longer, by %s: the caller read its replies late", ms(dBack))
+		a.say("sides", Pause, "only the way back became longer, by %s: the caller read its replies late", prose.Ns(dBack))
 	default:
-		a.say("sides", "", "there %s → %s, back %s → %s, least %s → %s", ms(there0), ms(there1), ms(back0), ms(back1), ms(low0), ms(low1))
+		a.say("sides", "", "there %s → %s, back %s → %s, least %s → %s", prose.Ns(there0), prose.Ns(there1), prose.Ns(back0), prose.Ns(back1), prose.Ns(low0), prose.Ns(low1))
 	}
 }
-
-func ms(ns float64) string { return fmt.Sprintf("%.3g ms", ns/1e6) }
 
 const (
 	minHandOver  = 0.25 // share of waits, beyond chance, that a release must have ended
@@ -340,7 +339,7 @@ func (a *asker) handOver(side int) {
 			return trace.Time(c.Slack/2) + 100_000
 		})
 	if c.Waits < minWaits {
-		a.say("hand-over", "", "%d calls waited longer than %s: %d are needed", c.Waits, ms(minWait), minWaits)
+		a.say("hand-over", "", "%d calls waited longer than %s: %d are needed", c.Waits, prose.Ns(float64(minWait)), minWaits)
 		return
 	}
 	if a.key.Site == Lead {
@@ -349,7 +348,7 @@ func (a *asker) handOver(side int) {
 			says = ClientWait
 		}
 		a.v.WakeUp = max(0, int64(c.Delay))
-		a.say("hand-over", says, "%.0f %% of %d waits ended within %s after another call of the same process ended; chance gives %.0f %%", 100*c.Share, c.Waits, ms(float64(c.Window)), 100*c.Chance)
+		a.say("hand-over", says, "%.0f %% of %d waits ended within %s after another call of the same process ended; chance gives %.0f %%", 100*c.Share, c.Waits, prose.Ns(float64(c.Window)), 100*c.Chance)
 		return
 	}
 	server := releases{}
@@ -398,7 +397,7 @@ func (a *asker) handOver(side int) {
 		same /= asked
 	}
 	statement := fmt.Sprintf("of %d waits %.0f %% ended within %s after a call of the same caller instance ended (chance %.0f %%), %.0f %% within %s after a span of the server instance ended (chance %.0f %%); %.0f %% of those were the caller's own (%.0f %% by its share of calls)",
-		c.Waits, 100*c.Share, ms(float64(c.Window)), 100*c.Chance, 100*s.Share, ms(float64(s.Window)), 100*s.Chance, 100*same, 100*expected)
+		c.Waits, 100*c.Share, prose.Ns(float64(c.Window)), 100*c.Chance, 100*s.Share, prose.Ns(float64(s.Window)), 100*s.Chance, 100*same, 100*expected)
 	kept := a.sets[side].kept()
 	ce, se := c.ofAll(kept), s.ofAll(kept)
 	says := Owner("")
@@ -514,10 +513,10 @@ func (a *asker) metrics(side int) {
 		switch {
 		case n > 0 && s.Wait > 1_000_000 && wait >= 0.5*s.Wait && wait <= 2*s.Wait+1_000_000:
 			a.v.Resource = p.Name
-			a.say("metrics", ClientWait, "pool %s: %d waits of %s on average, the gaps here %s; used %.0f of %.0f at most, pending up to %.0f", name, n, ms(wait), ms(s.Wait), p.Used.Max, p.Limit.P50, p.Pending.Max)
+			a.say("metrics", ClientWait, "pool %s: %d waits of %s on average, the gaps here %s; used %.0f of %.0f at most, pending up to %.0f", name, n, prose.Ns(wait), prose.Ns(s.Wait), p.Used.Max, p.Limit.P50, p.Pending.Max)
 			return
 		case n > 0 && wait < 0.25*s.Wait:
-			a.say("metrics", "", "pool %s: %d waits of %s on average, the gaps here %s: the pool is not where they come from; used %.0f of %.0f at most", name, n, ms(wait), ms(s.Wait), p.Used.Max, p.Limit.P50)
+			a.say("metrics", "", "pool %s: %d waits of %s on average, the gaps here %s: the pool is not where they come from; used %.0f of %.0f at most", name, n, prose.Ns(wait), prose.Ns(s.Wait), p.Used.Max, p.Limit.P50)
 			for _, side := range a.v.Sides { // its limit is another's
 				if side != nil {
 					side.Pool = nil

@@ -143,9 +143,9 @@ func (n *Namer) Peer(r SpanRef) StringID {
 
 // Template replaces the parts of a span's name that identify one thing by
 // {id}: path segments and words that are numbers, UUIDs, long hexadecimal
-// numbers, percent-encoded values, mail addresses or long mixtures of letters
-// and digits. A query string is cut off. Names without such parts come back
-// unchanged.
+// numbers, percent-encoded values, mail addresses, or mixtures of letters and
+// digits that nobody would choose as a name. A query string is cut off. Names
+// without such parts come back unchanged.
 func Template(name string) string {
 	if i := strings.IndexByte(name, '?'); i > 0 && strings.IndexByte(name[:i], '/') >= 0 {
 		name = name[:i]
@@ -189,7 +189,14 @@ func identifies(part string, path bool) bool {
 		return false
 	}
 	digits, hexes, letters, others := 0, 0, 0, 0
+	lower, turns := 0, 0 // turns: places where a letter follows a digit or a digit a letter
 	for i := range len(part) {
+		if i > 0 && isDigit(part[i]) != isDigit(part[i-1]) {
+			turns++
+		}
+		if 'a' <= part[i] && part[i] <= 'z' {
+			lower++
+		}
 		switch c := part[i]; {
 		case '0' <= c && c <= '9':
 			digits++
@@ -214,9 +221,18 @@ func identifies(part string, path bool) bool {
 		return true // a token
 	case path && letters+hexes > 0 && others == 0 && digits >= 5:
 		return true // an order or customer number such as A1234567
+	case path && digits > 0 && lower == 0 && others == 0 && len(part) >= 8:
+		return true // a product's code such as 1YMWWN1N4O
+	case path && turns >= 4 && others == 0 && len(part) >= 8 && !isVersion(part):
+		return true // a key such as dQw4w9WgXcQ
 	}
 	return false
 }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// isVersion reports whether s begins as v1p1beta1 does.
+func isVersion(s string) bool { return (s[0] == 'v' || s[0] == 'V') && isDigit(s[1]) }
 
 func isUUID(s string) bool {
 	return len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-'

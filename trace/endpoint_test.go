@@ -25,6 +25,13 @@ func TestTemplate(t *testing.T) {
 		{"", "", "nothing"},
 		{"/", "/", "the root path"},
 		{"oauth2/token", "oauth2/token", "a protocol's name"},
+		{"GET /api/products/1YMWWN1N4O", "GET /api/products/{id}", "a product's code"},
+		{"GET /api/products/OLJCESPC7Z", "GET /api/products/{id}", "with one digit"},
+		{"/watch/dQw4w9WgXcQ", "/watch/{id}", "a key in base 62"},
+		{"/vision.googleapis.com/v1p1beta1/images", "/vision.googleapis.com/v1p1beta1/images", "a version"},
+		{"/certs/X509", "/certs/X509", "a standard's name"},
+		{"/files/INVENTORY", "/files/INVENTORY", "capitals without a digit are a word"},
+		{"/math/log2exp10", "/math/log2exp10", "two numbers in a word"},
 		{"PUT /customers/C0012345", "PUT /customers/{id}", "a customer number"},
 	} {
 		if got := Template(c.name); got != c.want {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tailscope/tailscope/analysis"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/live"
 	"github.com/tailscope/tailscope/live/receive"
 	"github.com/tailscope/tailscope/report"
@@ -217,7 +218,7 @@ func line(p *live.Published) string {
 		}
 		endpoints++
 		if row.Verdict == report.Regression {
-			regressions += fmt.Sprintf("; regression of %s %s: p99 %.4g -> %.4g ms", row.Service, row.Operation, row.P99.BaselineMs.Or(0), row.P99.CurrentMs.Or(0))
+			regressions += prose.Sprintf("; regression of %s %s: p99 %.4g -> %.4g ms", row.Service, row.Operation, row.P99.BaselineMs.Or(0), row.P99.CurrentMs.Or(0))
 			if len(row.Hypotheses) > 0 {
 				first := row.Hypotheses[0]
 				regressions += fmt.Sprintf(" (%s)", first.Kind)

@@ -67,7 +67,7 @@ func expect(t *testing.T, a Action, v Verdict, because string) {
 func TestDrill(t *testing.T) {
 	s := drill()
 	list := Weigh(s)
-	expect(t, of(t, list, "raise the limit", "ingress"), Unsupported, "inside the budget of 12 ms, and its executor is 70 % occupied: it would send more demand to pricing")
+	expect(t, of(t, list, "raise the limit", "ingress"), Unsupported, "inside the budget of 12.0 ms, and its executor is 70 % occupied: it would send more demand to pricing")
 	expect(t, of(t, list, "add hosts", "ingress"), NotEnoughEvidence, "without a limit per process or uneven placement")
 	expect(t, of(t, list, "degrade the branch", "pricing"), ViolatesContract, "without prices is wrong")
 	expect(t, of(t, list, "hold the rollout", "ingress"), Supported, "beyond the objective of 300ms")
@@ -225,7 +225,7 @@ func TestOtherCauses(t *testing.T) {
 			"retry less", "stock", Supported, "budget over all requests"},
 		{"hardly a retry", Situation{Service: "front", Findings: []hypotheses.Finding{finding("service-time", "stock", "", "List")},
 			Attempts: []Attempts{{Caller: "front", Peer: "stock", Logical: 1000, Retried: 3}}},
-			"retry less", "front", Unsupported, "0.3 %"},
+			"retry less", "front", Unsupported, "0.30 %"},
 		{"a write that may finish", Situation{Service: "front", Findings: []hypotheses.Finding{finding("late-work", "front", "experiment", "POST /exposure")},
 			Rules: config.Rules{Contracts: []config.Contract{{Hop: "experiment", Rule: "may-finish-after", Reason: "an idempotent write"}}}},
 			"honour cancellation", "experiment", ViolatesContract, "idempotent write"},

@@ -3,6 +3,7 @@ package action
 import (
 	"fmt"
 
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/latework"
 )
 
@@ -26,7 +27,7 @@ func hedge(w *weighing, c costs) {
 			continue
 		}
 		if a.Again > 0.5 {
-			w.add(c, target, f, Unsupported, "the second attempt is slow in %s of the cases in which the first is: slowness is the request's or the callee's", percent(a.Again))
+			w.add(c, target, f, Unsupported, "the second attempt is slow in %s of the cases in which the first is: slowness is the request's or the callee's", prose.Percent(a.Again))
 			return
 		}
 	}
@@ -55,9 +56,9 @@ func hedgeLess(w *weighing, c costs) {
 			}
 			switch {
 			case a.SecondsKnown >= enough && a.Again < 0.25:
-				w.add(c, f.edge(), f, NotEnoughEvidence, "%s of the calls are hedged, but the second attempt is slow in only %s of the cases in which the first is", percent(a.Hedged/a.Logical), percent(a.Again))
+				w.add(c, f.edge(), f, NotEnoughEvidence, "%s of the calls are hedged, but the second attempt is slow in only %s of the cases in which the first is", prose.Percent(a.Hedged/a.Logical), prose.Percent(a.Again))
 			default:
-				w.add(c, f.edge(), f, Supported, "%s of the calls are hedged, and the further calls fill %s", percent(a.Hedged/a.Logical), f.Peer)
+				w.add(c, f.edge(), f, Supported, "%s of the calls are hedged, and the further calls fill %s", prose.Percent(a.Hedged/a.Logical), f.Peer)
 			}
 		}
 	}
@@ -84,7 +85,7 @@ func retryLess(w *weighing, c costs) {
 	if most == nil || most.Retried/most.Logical < fewRetries {
 		why := "no call is retried"
 		if most != nil && most.Retried > 0 {
-			why = fmt.Sprintf("at most %s of the calls of any kind are retries", percent(most.Retried/most.Logical))
+			why = fmt.Sprintf("at most %s of the calls of any kind are retries", prose.Percent(most.Retried/most.Logical))
 		}
 		w.add(c, w.Service, f, Unsupported, "%s", why)
 	}
@@ -96,7 +97,7 @@ func deadline(w *weighing, c costs) {
 	budget := ""
 	if b := w.Rules.Budget; b != nil && b.LateWork != nil {
 		limit = float64(*b.LateWork)
-		budget = fmt.Sprintf(", inside the budget of %s", percent(limit))
+		budget = fmt.Sprintf(", inside the budget of %s", prose.Percent(limit))
 	}
 	late := 0.0
 	if w.Late.Attempts > 0 {
@@ -108,13 +109,13 @@ func deadline(w *weighing, c costs) {
 	}
 	switch {
 	case late > limit && w.Late.MeanStop >= longStop:
-		w.add(c, w.Service, f, MovesTheQueue, "%s of the attempts go on after their caller has left, for %s on average: callees do not look. A deadline helps the callers and leaves the work", percent(late), ms(w.Late.MeanStop))
+		w.add(c, w.Service, f, MovesTheQueue, "%s of the attempts go on after their caller has left, for %s on average: callees do not look. A deadline helps the callers and leaves the work", prose.Percent(late), prose.Ns(w.Late.MeanStop))
 	case late > limit:
-		w.add(c, w.Service, f, Supported, "%s of the attempts go on after their caller has left", percent(late))
+		w.add(c, w.Service, f, Supported, "%s of the attempts go on after their caller has left", prose.Percent(late))
 	case len(w.Late.LongTimeouts) > 0:
 		w.add(c, w.Service, f, Supported, "%s", w.Late.LongTimeouts[0])
 	case f != nil:
-		w.add(c, w.Service, f, Unsupported, "%s of the attempts go on after their caller has left%s", percent(late), budget)
+		w.add(c, w.Service, f, Unsupported, "%s of the attempts go on after their caller has left%s", prose.Percent(late), budget)
 	}
 }
 

@@ -3,6 +3,8 @@ package action
 import (
 	"fmt"
 	"math"
+
+	"github.com/tailscope/tailscope/internal/prose"
 )
 
 // pool is how a queue is named as a target.
@@ -29,9 +31,9 @@ func growPool(w *weighing, c costs) {
 		case none:
 			w.add(c, q.pool(), f, MovesTheQueue, "%s: a larger pool moves the queue there", why)
 		case some:
-			w.add(c, q.pool(), f, Supported, "calls wait %s for a place and %s once they have one; %s", ms(q.Wait[1]), ms(q.Hold[1]), why)
+			w.add(c, q.pool(), f, Supported, "calls wait %s for a place and %s once they have one; %s", prose.Ns(q.Wait[1]), prose.Ns(q.Hold[1]), why)
 		default:
-			w.add(c, q.pool(), f, NotEnoughEvidence, "calls wait %s for a place, but %s", ms(q.Wait[1]), why)
+			w.add(c, q.pool(), f, NotEnoughEvidence, "calls wait %s for a place, but %s", prose.Ns(q.Wait[1]), why)
 		}
 	}
 	// The temptation: a pool that is full because its callee is slow.
@@ -39,7 +41,7 @@ func growPool(w *weighing, c costs) {
 		for i := range w.Queues {
 			q := &w.Queues[i]
 			if q.Owner == "client-wait" && (q.Peer == f.Service || q.Caller == f.Service && q.Peer == f.Peer) && q.Wait[1] >= smallWait {
-				w.add(c, q.pool(), f, MovesTheQueue, "calls wait %s because they hold their place for %s, where it was %s: more places would send the slow callee more at once", ms(q.Wait[1]), ms(q.Hold[1]), ms(q.Hold[0]))
+				w.add(c, q.pool(), f, MovesTheQueue, "calls wait %s because they hold their place for %s, where it was %s: more places would send the slow callee more at once", prose.Ns(q.Wait[1]), prose.Ns(q.Hold[1]), prose.Ns(q.Hold[0]))
 			}
 		}
 	}
@@ -62,15 +64,15 @@ func raiseLimit(w *weighing, c costs) {
 		}
 		switch {
 		case blocked != nil:
-			w.add(c, q.Peer, f, MovesTheQueue, "%s waits %s for a place in its own pool for %s: more requests at once would wait there", q.Peer, ms(blocked.Wait[1]), blocked.Peer)
+			w.add(c, q.Peer, f, MovesTheQueue, "%s waits %s for a place in its own pool for %s: more requests at once would wait there", q.Peer, prose.Ns(blocked.Wait[1]), blocked.Peer)
 		case x.CPU >= busy:
-			w.add(c, q.Peer, f, MovesTheQueue, "its CPUs are %s in use: more requests at once would wait for them", percent(x.CPU))
+			w.add(c, q.Peer, f, MovesTheQueue, "its CPUs are %s in use: more requests at once would wait for them", prose.Percent(x.CPU))
 		case q.Limit[0] > q.Limit[1] && q.Limit[1] > 0 && q.Hold[1] <= 1.15*q.Hold[0]:
-			w.add(c, q.Peer, f, Supported, "%d at once in an instance where it was %d, and each takes %s where it took %s", q.Limit[1], q.Limit[0], ms(q.Hold[1]), ms(q.Hold[0]))
+			w.add(c, q.Peer, f, Supported, "%d at once in an instance where it was %d, and each takes %s where it took %s", q.Limit[1], q.Limit[0], prose.Ns(q.Hold[1]), prose.Ns(q.Hold[0]))
 		case x.CPU <= roomy:
-			w.add(c, q.Peer, f, Supported, "requests wait %s for a place while its CPUs are %s in use", ms(q.Wait[1]), percent(x.CPU))
+			w.add(c, q.Peer, f, Supported, "requests wait %s for a place while its CPUs are %s in use", prose.Ns(q.Wait[1]), prose.Percent(x.CPU))
 		default:
-			w.add(c, q.Peer, f, NotEnoughEvidence, "requests wait %s for a place, but nothing tells whether its CPUs and what it calls have room: emit its CPU share and its pools", ms(q.Wait[1]))
+			w.add(c, q.Peer, f, NotEnoughEvidence, "requests wait %s for a place, but nothing tells whether its CPUs and what it calls have room: emit its CPU share and its pools", prose.Ns(q.Wait[1]))
 		}
 	}
 	f := w.lead()
@@ -89,16 +91,16 @@ func raiseLimit(w *weighing, c costs) {
 	}
 	switch {
 	case w.Before <= min(age, 0.1*w.P99[1]):
-		why := fmt.Sprintf("requests wait %s before they begin (p99)", ms(w.Before))
+		why := fmt.Sprintf("requests wait %s before they begin (p99)", prose.Ns(w.Before))
 		if !math.IsInf(age, 1) {
-			why += fmt.Sprintf(", inside the budget of %s", ms(age))
+			why += fmt.Sprintf(", inside the budget of %s", prose.Ns(age))
 		}
 		if x.Executor < w.full() {
-			why += fmt.Sprintf(", and its executor is %s occupied", percent(x.Executor))
+			why += fmt.Sprintf(", and its executor is %s occupied", prose.Percent(x.Executor))
 		}
 		w.add(c, target, f, Unsupported, "%s%s", why, below)
 	case x.Executor < w.full():
-		w.add(c, target, f, Unsupported, "its executor is %s occupied%s", percent(x.Executor), below)
+		w.add(c, target, f, Unsupported, "its executor is %s occupied%s", prose.Percent(x.Executor), below)
 	case !math.IsNaN(w.Before) || x.Executor >= w.full():
 		if below != "" {
 			w.add(c, target, f, MovesTheQueue, "requests wait for %s because of cause %d%s", w.Service, f.rank, below)
@@ -122,7 +124,7 @@ func partition(w *weighing, c costs) {
 		}
 		switch {
 		case mix != nil && q.ByMix >= 0.2:
-			w.add(c, target, mix, Supported, "requests with %s=%s bring %s of the rise of the wait, and all others wait with them", mix.Attribute, mix.Value, percent(q.ByMix))
+			w.add(c, target, mix, Supported, "requests with %s=%s bring %s of the rise of the wait, and all others wait with them", mix.Attribute, mix.Value, prose.Percent(q.ByMix))
 		case mix != nil:
 			w.add(c, target, mix, NotEnoughEvidence, "requests with %s=%s became more; whether they fill this limit is not shown: emit pending and active by %s", mix.Attribute, mix.Value, mix.Attribute)
 		}
@@ -152,7 +154,7 @@ func addHosts(w *weighing, c costs) {
 				w.add(c, owner, f, Supported, "each instance has %d places for %s, and arrivals outgrew them: a host brings as many more", q.Limit[1], q.Peer)
 			}
 		default:
-			w.add(c, owner, f, Supported, "each instance serves %d at once, and requests wait %s for a place: a host brings as many more", q.Limit[1], ms(q.Wait[1]))
+			w.add(c, owner, f, Supported, "each instance serves %d at once, and requests wait %s for a place: a host brings as many more", q.Limit[1], prose.Ns(q.Wait[1]))
 		}
 	}
 	f := w.lead()
@@ -162,9 +164,9 @@ func addHosts(w *weighing, c costs) {
 	x := w.service(w.Service)
 	switch {
 	case x.CPU >= busy:
-		w.add(c, w.Service, f, Supported, "the CPUs of %s are %s in use", w.Service, percent(x.CPU))
+		w.add(c, w.Service, f, Supported, "the CPUs of %s are %s in use", w.Service, prose.Percent(x.CPU))
 	case x.CPU <= roomy:
-		w.add(c, w.Service, f, NotEnoughEvidence, "its CPUs are %s in use, and cause %d is none that more hosts would cure without a limit per process or uneven placement to lift", percent(x.CPU), f.rank)
+		w.add(c, w.Service, f, NotEnoughEvidence, "its CPUs are %s in use, and cause %d is none that more hosts would cure without a limit per process or uneven placement to lift", prose.Percent(x.CPU), f.rank)
 	default:
 		w.add(c, w.Service, f, NotEnoughEvidence, "nothing shows that a host is the limit: emit its CPU share, and its pools and executors per process")
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tailscope/tailscope/config"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/latework"
 )
 
@@ -26,11 +27,11 @@ func degrade(w *weighing, c costs) {
 		}
 		budget := ""
 		if g := w.Rules.Budget; g != nil && g.Omission != nil {
-			budget = fmt.Sprintf(", within an omission budget of %s", percent(float64(*g.Omission)))
+			budget = fmt.Sprintf(", within an omission budget of %s", prose.Percent(float64(*g.Omission)))
 		}
 		switch {
 		case w.Rules.Branch(b.Service, b.Operation) == config.DeclaredOptional:
-			w.add(c, target, f, Supported, "it is declared optional and still waited for: the path leads through it in %s of the requests%s%s", percent(b.Blocking), budget, floor)
+			w.add(c, target, f, Supported, "it is declared optional and still waited for: the path leads through it in %s of the requests%s%s", prose.Percent(b.Blocking), budget, floor)
 		case b.Survived:
 			w.add(c, target, f, NotEnoughEvidence, "requests succeeded without it, and whether their answers were correct is not known: declare it optional or mandatory in tailscope.yaml")
 		default:
@@ -84,7 +85,7 @@ func batch(w *weighing, c costs) {
 		calls := ""
 		for _, e := range f.Evidence {
 			if e.Unit == "calls" {
-				calls = fmt.Sprintf(": %.3g calls where it was %.3g", e.Cur, e.Base)
+				calls = prose.Sprintf(": %.3g calls where it was %.3g", e.Cur, e.Base)
 				break
 			}
 		}
@@ -117,14 +118,14 @@ func coalesce(w *weighing, c costs) {
 			continue
 		}
 		if id.Eligible < overlap {
-			w.add(c, target, f, Unsupported, "%s of its calls ask for what another asks for at the same time: sharing would save next to nothing", percent(id.Eligible))
+			w.add(c, target, f, Unsupported, "%s of its calls ask for what another asks for at the same time: sharing would save next to nothing", prose.Percent(id.Eligible))
 			return
 		}
 		if latework.SideEffecting(f.Operation) && !w.idempotent(service, f.Operation) {
-			w.add(c, target, f, NotEnoughEvidence, "%s of its calls ask for what another asks for at the same time, but by its name %s changes something: declare the hop idempotent if it does not", percent(id.Eligible), f.Operation)
+			w.add(c, target, f, NotEnoughEvidence, "%s of its calls ask for what another asks for at the same time, but by its name %s changes something: declare the hop idempotent if it does not", prose.Percent(id.Eligible), f.Operation)
 			return
 		}
-		w.add(c, target, f, Supported, "%s of its calls ask for what another asks for at the same time, in groups of %.2g: %s of them would be saved. The key must hold tenant, subject, policy version and schema", percent(id.Eligible), id.Group, percent(id.Eligible*(1-1/id.Group)))
+		w.add(c, target, f, Supported, "%s of its calls ask for what another asks for at the same time, in groups of %.2g: %s of them would be saved. The key must hold tenant, subject, policy version and schema", prose.Percent(id.Eligible), id.Group, prose.Percent(id.Eligible*(1-1/id.Group)))
 		return
 	}
 	if latework.SideEffecting(f.Operation) && !w.idempotent(service, f.Operation) {
@@ -231,5 +232,5 @@ func hold(w *weighing, c costs) {
 		objective = fmt.Sprintf(", beyond the objective of %s", o)
 	}
 	w.out = append(w.out, Action{Action: c.action, Target: w.Service + " " + w.Operation, For: f.rank, Verdict: Supported,
-		Reason: fmt.Sprintf("the rise is shown: p%g went from %s to %s%s%s", 100*w.Quantile, ms(w.P99[0]), ms(w.P99[1]), objective, checks), Costs: c.costs, PaidBy: c.paidBy})
+		Reason: fmt.Sprintf("the rise is shown: p%g went from %s to %s%s%s", 100*w.Quantile, prose.Ns(w.P99[0]), prose.Ns(w.P99[1]), objective, checks), Costs: c.costs, PaidBy: c.paidBy})
 }

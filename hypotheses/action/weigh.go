@@ -7,6 +7,7 @@ import (
 
 	"github.com/tailscope/tailscope/config"
 	"github.com/tailscope/tailscope/hypotheses"
+	"github.com/tailscope/tailscope/internal/prose"
 )
 
 // Weigh is every action that the situation calls for, or tempts to, the
@@ -67,12 +68,12 @@ type weighing struct {
 
 // add weighs in. What weak evidence would support is not supported yet.
 func (w *weighing) add(c costs, target string, f *ranked, v Verdict, reason string, args ...any) {
-	a := Action{Action: c.action, Target: target, Verdict: v, Reason: fmt.Sprintf(reason, args...), Costs: c.costs, PaidBy: c.paidBy}
+	a := Action{Action: c.action, Target: target, Verdict: v, Reason: prose.Sprintf(reason, args...), Costs: c.costs, PaidBy: c.paidBy}
 	if f != nil {
 		a.For = f.rank
 		if v == Supported && f.Strength == hypotheses.Weak {
 			a.Verdict = NotEnoughEvidence
-			a.Reason = fmt.Sprintf("it would help if cause %d held, which is weak: %s", f.rank, a.Reason)
+			a.Reason = prose.Sprintf("it would help if cause %d held, which is weak: %s", f.rank, a.Reason)
 		}
 	}
 	for _, o := range w.out {
@@ -187,7 +188,3 @@ func (w *weighing) classes() []string {
 	slices.Sort(out)
 	return out
 }
-
-func ms(ns float64) string { return fmt.Sprintf("%.3g ms", ns/1e6) }
-
-func percent(x float64) string { return fmt.Sprintf("%.3g %%", 100*x) }

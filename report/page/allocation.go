@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/report"
 )
 
@@ -75,7 +76,7 @@ func (b *builder) allocationChange(r *report.Report, e *report.Endpoint, rows []
 		where := cell(b.place(&a))
 		// What left the path stands beside what took its place; alone its sign would mislead.
 		if x, ok := a.PathSwitch.Get(); ok && x > 0 && s.round(a.DeltaMs.Or(0))*total.DeltaMs.Or(0) < 0 {
-			where.Text = append(where.Text, b.note(fmt.Sprintf("left or joined the critical path in %s of these requests", percent(x))))
+			where.Text = append(where.Text, b.note(fmt.Sprintf("left or joined the critical path in %s of these requests", prose.Percent(x))))
 		}
 		where.Text = append(where.Text, b.marks(a.Warnings)...)
 		bar := Bar{Before: part(a.BaselineMs, longest), Now: part(a.CurrentMs, longest)}
@@ -146,7 +147,7 @@ func (b *builder) allocationSingle(e *report.Endpoint, rows []report.Allocation,
 		}
 		pc := ""
 		if x, ok := cur.Get(); ok && whole > 0 {
-			pc = decimal(100*x/whole, 1) + " %"
+			pc = prose.Decimal(100*x/whole, 1) + " %"
 		}
 		row.Cells = append(row.Cells, b.num(s.num(cur)), cell(pc), Cell{Bar: &bar})
 		if flag != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/report"
 )
 
@@ -81,7 +82,7 @@ func (b *builder) causes(r *report.Report, e *report.Endpoint) {
 	if x, ok := e.ReplayInexact.Get(); ok {
 		how := "returns every request to the nanosecond"
 		if x > 0 {
-			how = fmt.Sprintf("misses %s of the requests by a nanosecond or more", percent(x))
+			how = fmt.Sprintf("misses %s of the requests by a nanosecond or more", prose.Percent(x))
 		}
 		b.para(dim(fmt.Sprintf("What a cause explains is found by replay; a replay of nothing %s.", how)))
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/report"
 )
 
@@ -151,10 +152,10 @@ func (b *builder) basis(r *report.Report, s *report.Basis) string {
 	part := func(k [2]report.Float, weighted report.Num) string {
 		p := "?"
 		if k[1] > 0 {
-			p = percent(float64(k[0] / k[1]))
+			p = prose.Percent(float64(k[0] / k[1]))
 		}
-		if x, ok := weighted.Get(); ok && percent(x) != p {
-			p = percent(x) + " by weight"
+		if x, ok := weighted.Get(); ok && prose.Percent(x) != p {
+			p = prose.Percent(x) + " by weight"
 		}
 		return fmt.Sprintf("%s of %s requests (%s)", count(k[0]), count(k[1]), p)
 	}
@@ -169,7 +170,7 @@ func (b *builder) basis(r *report.Report, s *report.Basis) string {
 			at = quantileName(report.Float(q))
 		}
 		if x := s.ExcludedMs.Or(0); x <= 0 {
-			fmt.Fprintf(&t, " Excluded (one-sided 95 %%): any rise of %s; it fell by %s or more.", at, durMs(-x))
+			fmt.Fprintf(&t, " Excluded (one-sided 95 %%): any rise of %s; it fell by %s or more.", at, prose.Ms(-x))
 		} else {
 			fmt.Fprintf(&t, " Excluded (one-sided 95 %%): a rise of %s by more than %s.", at, dur(s.ExcludedMs))
 		}
@@ -514,7 +515,7 @@ func (b *builder) mixSplit(r *report.Report, m *report.MixSplit) {
 		line = "Mix or behaviour, in " + s.unit + ": they cannot be separated, since fewer than 10 independent requests lie beyond the quantile"
 	}
 	if x := max(m.OnlyBaseline, m.OnlyCurrent); x > 0 {
-		line += fmt.Sprintf("; %s of the requests before and %s now have values that the other side lacks, and are not reweighted", percent(float64(m.OnlyBaseline)), percent(float64(m.OnlyCurrent)))
+		line += fmt.Sprintf("; %s of the requests before and %s now have values that the other side lacks, and are not reweighted", prose.Percent(float64(m.OnlyBaseline)), prose.Percent(float64(m.OnlyCurrent)))
 	}
 	b.add(Para{Tight: true, Text: Text{dim(line + ".")}})
 }

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/report"
 )
 
@@ -74,6 +75,6 @@ func (b *builder) input(r *report.Report) {
 		b.add(t)
 	}
 	if n := r.Run.Seed; n != 0 || r.Run.Version != "" {
-		b.para(dim(fmt.Sprintf("seed %d; smallest effect %s and %s; intervals hold with %s.", n, dur(report.Some(float64(r.Run.MinEffectMs))), percent(float64(r.Run.MinEffectShare)), b.confidence(r))))
+		b.para(dim(fmt.Sprintf("seed %d; smallest effect %s and %s; intervals hold with %s.", n, dur(report.Some(float64(r.Run.MinEffectMs))), prose.Percent(float64(r.Run.MinEffectShare)), b.confidence(r))))
 	}
 }

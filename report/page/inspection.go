@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/report"
 )
 
@@ -236,7 +237,7 @@ func (b *builder) inspectedSampling(in *report.Inspection) {
 		for _, u := range s.Against[:min(len(s.Against), tableRows)] {
 			row := Row{Cells: []Cell{cell(b.endpoint(u.Service, u.Operation)), cell(count(u.Estimated)), cell(count(u.Counted)), {}, {}}}
 			if v, ok := u.AboveMs.Get(); ok {
-				row.Cells[3], row.Cells[4] = b.num(share(u.SpansAt)+" > "+durMs(v)), b.num("≤ "+share(u.MetricAt))
+				row.Cells[3], row.Cells[4] = b.num(share(u.SpansAt)+" > "+prose.Ms(v)), b.num("≤ "+share(u.MetricAt))
 			}
 			t.Rows = append(t.Rows, row)
 		}
@@ -271,7 +272,7 @@ func (b *builder) inspectedEvidence(in *report.Inspection) {
 			}
 			floor := ""
 			if v, ok := e.FloorMs.Get(); ok {
-				floor = digits(v)
+				floor = prose.Digits(v)
 			}
 			one := list(opt(e.ClientOnly > 0, count(e.ClientOnly)+" client"), opt(e.ServerOnly > 0, count(e.ServerOnly)+" server"))
 			left := cell(count(e.TimedOut + e.Cancelled))
@@ -290,7 +291,7 @@ func (b *builder) inspectedEvidence(in *report.Inspection) {
 		for _, w := range in.Waits[:min(len(in.Waits), tableRows)] {
 			ms := ""
 			if v, ok := w.TotalMs.Get(); ok {
-				ms = decimal(v, 1)
+				ms = prose.Decimal(v, 1)
 			}
 			t.Rows = append(t.Rows, Row{Cells: []Cell{cell(b.name(w.Evidence) + opt(w.Resource != "", " of "+b.name(w.Resource))), cell(b.name(w.Service)), cell(count(w.Count)), cell(ms)}})
 		}
@@ -397,7 +398,7 @@ func (b *builder) inspectedAttributes(in *report.Inspection) {
 		}
 		var most []string
 		for _, v := range a.Most[:min(len(a.Most), 4)] {
-			most = append(most, b.name(v.Name)+" "+percent(float64(v.Count)/float64(a.Requests)))
+			most = append(most, b.name(v.Name)+" "+prose.Percent(float64(v.Count)/float64(a.Requests)))
 		}
 		t.Rows = append(t.Rows, Row{Cells: []Cell{cell(b.name(a.Key)), cell(count(a.Requests)), cell(count(a.Values)), cell(list(most...))}})
 	}

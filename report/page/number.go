@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/report"
 )
 
@@ -55,7 +56,7 @@ func (s scale) num(v report.Num) string {
 	return s.of(x)
 }
 
-func (s scale) of(ms float64) string { return decimal(s.round(ms), s.decimals) }
+func (s scale) of(ms float64) string { return prose.Decimal(s.round(ms), s.decimals) }
 
 // signed shows a change: a sign, and ~ where its interval is closed and holds zero.
 func (s scale) signed(v report.Num, ci report.Interval) string {
@@ -107,42 +108,13 @@ func (s scale) interval(v report.Interval, signed bool) string {
 	return "[" + lo + ", " + hi + "]"
 }
 
-// decimal is v with thousands separated and a proper minus sign.
-func decimal(v float64, decimals int) string {
-	t := strconv.FormatFloat(math.Abs(v), 'f', decimals, 64)
-	whole, frac, _ := strings.Cut(t, ".")
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	if frac != "" {
-		whole += "." + frac
-	}
-	if v < 0 && strings.Trim(t, "0.") != "" {
-		whole = "−" + whole
-	}
-	return whole
-}
-
 // dur is one time with its unit, three digits.
 func dur(v report.Num) string {
 	x, ok := v.Get()
 	if !ok {
 		return "?"
 	}
-	return durMs(x)
-}
-
-func durMs(x float64) string {
-	unit, a := "ms", math.Abs(x)
-	switch {
-	case a >= 600_000:
-		x, unit = x/60_000, "min"
-	case a >= 10_000:
-		x, unit = x/1000, "s"
-	case a < 1 && a > 0:
-		x, unit = x*1000, "µs"
-	}
-	return digits(x) + " " + unit
+	return prose.Ms(x)
 }
 
 // durs are two times in one unit: "268 → 487 ms", or one of them where the other is not given.
@@ -204,31 +176,16 @@ func proseScale(values ...report.Num) scale {
 	return s
 }
 
-// digits is v with three significant digits, or all of its whole part.
-func digits(v float64) string {
-	switch a := math.Abs(v); {
-	case a >= 100 || a == 0:
-		return decimal(v, 0)
-	case a >= 10:
-		return decimal(v, 1)
-	case a >= 1:
-		return decimal(v, 2)
-	case a >= 0.001:
-		return decimal(v, 3)
-	}
-	return strconv.FormatFloat(v, 'g', 2, 64)
-}
-
 // trimmed is digits without closing zeros after the point.
 func trimmed(v float64) string {
-	t := digits(v)
+	t := prose.Digits(v)
 	if strings.Contains(t, ".") && !strings.Contains(t, "e") {
 		t = strings.TrimRight(strings.TrimRight(t, "0"), ".")
 	}
 	return t
 }
 
-func count[N report.Float | int64 | int](n N) string { return decimal(math.Round(float64(n)), 0) }
+func count[N report.Float | int64 | int](n N) string { return prose.Decimal(math.Round(float64(n)), 0) }
 
 // counts are two counts, or one where there is no baseline.
 func counts[N report.Float | int64](base *N, cur N) string {
@@ -244,19 +201,7 @@ func share(v report.Num) string {
 	if !ok {
 		return "?"
 	}
-	return percent(x)
-}
-
-func percent(x float64) string {
-	switch p := x * 100; {
-	case math.Abs(p) >= 99.95 || p == 0:
-		return decimal(p, 0) + " %"
-	case math.Abs(p) >= 1:
-		return strings.TrimSuffix(decimal(p, 1), ".0") + " %"
-	case math.Abs(p) >= 0.01:
-		return decimal(p, 2) + " %"
-	}
-	return "<0.01 %"
+	return prose.Percent(x)
 }
 
 // shares are two parts in per cent.
@@ -284,11 +229,11 @@ func pValue(v report.Num) string {
 	case x < 0.0001:
 		return "p < 0.0001"
 	case x < 0.001:
-		return "p = " + decimal(x, 5)
+		return "p = " + prose.Decimal(x, 5)
 	case x < 0.01:
-		return "p = " + decimal(x, 4)
+		return "p = " + prose.Decimal(x, 4)
 	}
-	return "p = " + decimal(x, 2)
+	return "p = " + prose.Decimal(x, 2)
 }
 
 // quantity shows a number of evidence in its unit.
@@ -299,9 +244,9 @@ func quantity(v report.Num, unit string) string {
 	}
 	switch unit {
 	case "ms":
-		return durMs(x)
+		return prose.Ms(x)
 	case "share":
-		return percent(x)
+		return prose.Percent(x)
 	case "":
 		return trimmed(x)
 	}

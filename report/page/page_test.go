@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/report/reporttest"
 )
@@ -50,8 +51,8 @@ func TestNumbers(t *testing.T) {
 		{pValue(some(0.00004)), "p < 0.0001"},
 		{pValue(some(0.34)), "p = 0.34"},
 		{count(report.Float(1234567.4)), "1,234,567"},
-		{decimal(-0.04, 1), "0.0"},
-		{decimal(-1234.5, 1), "−1,234.5"},
+		{prose.Decimal(-0.04, 1), "0.0"},
+		{prose.Decimal(-1234.5, 1), "−1,234.5"},
 		{plural(1, "span"), "1 span"},
 		{plural(2, "query"), "2 queries"},
 	} {

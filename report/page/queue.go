@@ -3,6 +3,7 @@ package page
 import (
 	"strings"
 
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/report"
 )
 
@@ -224,11 +225,11 @@ func short(v report.Num) string {
 	case !ok:
 		return "?"
 	case x >= 10:
-		return decimal(x, 0)
+		return prose.Decimal(x, 0)
 	case x >= 1:
-		return decimal(x, 1)
+		return prose.Decimal(x, 1)
 	}
-	return decimal(x, 2)
+	return prose.Decimal(x, 2)
 }
 
 // whole is a part of one in whole per cent, without the sign.
@@ -237,5 +238,5 @@ func whole(v report.Num) string {
 	if !ok {
 		return "?"
 	}
-	return decimal(100*x, 0)
+	return prose.Decimal(100*x, 0)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/report"
 )
 
@@ -237,7 +238,7 @@ func (b *builder) confidence(r *report.Report) string {
 	if r.Run.Alpha == 0 {
 		c = 0.95
 	}
-	return percent(c)
+	return prose.Percent(c)
 }
 
 // window is the time range of a set.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/report"
 )
 
@@ -70,11 +71,11 @@ func (b *builder) structure(r *report.Report, e *report.Endpoint) {
 		first.Text = append(first.Text, b.marks(n.Warnings)...)
 		pc := "?"
 		if whole > 0 {
-			pc = decimal(100*of[n.ID]/whole, 1) + " %"
+			pc = prose.Decimal(100*of[n.ID]/whole, 1) + " %"
 		}
 		present := "?"
 		if n.Of > 0 {
-			present = percent(float64(n.Present) / float64(n.Of))
+			present = prose.Percent(float64(n.Present) / float64(n.Of))
 		}
 		row := Row{Depth: depth[i], Cells: []Cell{first, cell(pc), b.num(sc.num(n.Current.P50Ms)), b.num(sc.num(n.Current.P99Ms))}}
 		if comparison {
@@ -194,14 +195,14 @@ func how(n *report.Node) string {
 	}
 	blocks, drag := "", ""
 	if share := n.BlockingShare.Or(0); share > 0 && n.Parent >= 0 {
-		blocks = "on path " + percent(share)
+		blocks = "on path " + prose.Percent(share)
 	}
 	if ms := n.DragMs.Or(0); ms >= 0.05 && n.Parent >= 0 {
-		drag = "drag " + decimal(ms, 1) + " ms"
+		drag = "drag " + prose.Decimal(ms, 1) + " ms"
 	}
 	slack := ""
 	if ms := n.SlackMs.Or(0); ms >= 0.05 && n.BlockingShare.Or(0) < 0.5 && n.Parent >= 0 && n.WaitedFor {
-		slack = "slack " + decimal(ms, 1) + " ms"
+		slack = "slack " + prose.Decimal(ms, 1) + " ms"
 	}
 	return list(waited, repeat, blocks, drag, slack)
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/report"
 )
 
@@ -74,7 +75,7 @@ func (b *builder) standing(t *report.Trace) {
 		line += fmt.Sprintf(" (p%s … p%s with 95 %%)", percentile(lo), percentile(hi))
 	}
 	if m, ok := p.Median.Get(); ok && m > 0 {
-		line += fmt.Sprintf("; %.3g times their median of %s", float64(t.DurationNS)/1e6/m, dur(p.Median))
+		line += prose.Sprintf("; %.3g times their median of %s", float64(t.DurationNS)/1e6/m, dur(p.Median))
 	}
 	b.add(Para{Tight: true, Text: Text{plain(line + ".")}})
 }
@@ -97,13 +98,13 @@ func (b *builder) totals(t *report.Trace) {
 	var parts []string
 	for _, k := range report.Kinds {
 		if of[k] > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s (%s)", k, durNS(of[k]), percent(float64(of[k])/float64(max(t.DurationNS, 1)))))
+			parts = append(parts, fmt.Sprintf("%s %s (%s)", k, durNS(of[k]), prose.Percent(float64(of[k])/float64(max(t.DurationNS, 1)))))
 		}
 	}
 	b.add(Para{Text: Text{plainf("On the critical path: %s.", list(parts...))}, Tight: true})
 }
 
-func durNS(ns int64) string { return durMs(float64(ns) / 1e6) }
+func durNS(ns int64) string { return prose.Ms(float64(ns) / 1e6) }
 
 // fewReasons is the number of different reasons up to which they stand as footnotes.
 const fewReasons = 16

@@ -1,0 +1,56 @@
+package prose
+
+import (
+	"math"
+	"testing"
+)
+
+func TestSprintf(t *testing.T) {
+	for _, c := range []struct {
+		v    float64
+		want string
+	}{
+		{43.56, "43.6"},
+		{-2.39, "−2.39"},
+		{1234.4, "1,234"},
+		{-1234567, "−1,234,567"},
+		{9.996, "10"},
+		{0.5, "0.5"},
+		{0.01234, "0.0123"},
+		{999.6, "1,000"},
+		{2, "2"},
+		{0, "0"},
+		{-0.00000001, "-1e-08"},
+		{math.Inf(1), "+Inf"},
+	} {
+		if got := Sprintf("%.3g", c.v); got != c.want {
+			t.Errorf("%v: %q, want %q", c.v, got, c.want)
+		}
+	}
+	if got, want := Sprintf("%d of %s, %.1f %% and %.2g", 3, "a", 12.34, 1500.0), "3 of a, 12.3 % and 1,500"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestMs(t *testing.T) {
+	for ms, want := range map[float64]string{
+		0: "0 ms", 0.0123: "12.3 µs", 43.56: "43.6 ms", -2.394: "−2.39 ms", 1234: "1,234 ms", 12_340: "12.3 s", 660_000: "11.0 min",
+	} {
+		if got := Ms(ms); got != want {
+			t.Errorf("%v: %q, want %q", ms, got, want)
+		}
+	}
+	if got := Ns(int64(1_500_000)); got != "1.50 ms" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestPercent(t *testing.T) {
+	for x, want := range map[float64]string{
+		0: "0 %", 0.00001: "<0.01 %", 0.00123: "0.12 %", 0.235: "23.5 %", 0.2: "20 %", 1: "100 %", -0.5: "−50 %",
+	} {
+		if got := Percent(x); got != want {
+			t.Errorf("%v: %q, want %q", x, got, want)
+		}
+	}
+}
