@@ -76,9 +76,36 @@ type Folder struct {
 	left    []bool
 	groups  []slotGroup
 	pairs   []pairBound
-	pairAt  map[HostPair]int
+	pairAt  map[HostPair]int // beyond few pairs
+	lately  *lately
 
 	times [2][3][]trace.Time
+}
+
+// lately is where what was counted last of a Fold is found without its maps:
+// requests of one kind count the same.
+type lately struct {
+	of     *Fold
+	orders [512]struct { // by a hash of the pair
+		SlotPair
+		*Sketch
+	}
+	waited []*Waited // by slot
+}
+
+// recent is what was counted last of the Fold.
+func (f *Folder) recent() *lately {
+	l := f.lately
+	if l == nil {
+		l = &lately{of: f.Fold}
+		f.lately = l
+	}
+	if l.of != f.Fold {
+		l.of = f.Fold
+		clear(l.orders[:])
+		clear(l.waited)
+	}
+	return l
 }
 
 type slotGroup struct {
@@ -123,7 +150,9 @@ func (f *Folder) host(p ProcID) trace.StringID { return f.Dict.ProcAt(p).Host }
 // clocks bounds the offsets of the hosts between which calls succeeded.
 func (f *Folder) clocks(r *Record) {
 	f.pairs = f.pairs[:0]
-	f.pairAt = empty(f.pairAt)
+	if len(f.pairAt) > 0 {
+		f.pairAt = empty(f.pairAt)
+	}
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		if !c.Paired() || c.ClientEnd != Succeeded || c.Flags&(Async|Loser) != 0 || c.Work.Duration() > c.Client.Duration() {
@@ -138,9 +167,19 @@ func (f *Folder) clocks(r *Record) {
 			a, b, lo, hi = b, a, -hi, -lo
 		}
 		p := HostPair{a, b}
-		at, ok := f.pairAt[p]
-		if !ok {
-			f.pairAt[p] = len(f.pairs)
+		at := slices.IndexFunc(f.pairs[:min(len(f.pairs), few)], func(x pairBound) bool { return x.pair == p })
+		if at < 0 && len(f.pairs) >= few {
+			if f.pairAt == nil {
+				f.pairAt = map[HostPair]int{}
+			}
+			if i, ok := f.pairAt[p]; ok {
+				at = i
+			}
+		}
+		if at < 0 {
+			if len(f.pairs) >= few {
+				f.pairAt[p] = len(f.pairs)
+			}
 			f.pairs = append(f.pairs, pairBound{p, lo, hi})
 			continue
 		}
@@ -278,12 +317,17 @@ func (f *Folder) crossed(r *Record, a, b trace.StringID) ClockKey {
 }
 
 func (f *Folder) count(p SlotPair, gap int64) {
-	s := f.Fold.Orders[p]
-	if s == nil {
-		s = &Sketch{}
-		f.Fold.Orders[p] = s
+	h := uint32(p.A)*0x9e3779b1 ^ uint32(p.B)*0x85ebca77 ^ uint32(p.Clocks.A)*0xc2b2ae3d ^ uint32(p.Clocks.B)*0x27d4eb2f ^ uint32(p.Clocks.Window)
+	x := &f.recent().orders[h>>16%512]
+	if x.Sketch == nil || x.SlotPair != p {
+		s := f.Fold.Orders[p]
+		if s == nil {
+			s = &Sketch{}
+			f.Fold.Orders[p] = s
+		}
+		x.SlotPair, x.Sketch = p, s
 	}
-	s.Add(gap)
+	x.Sketch.Add(gap)
 }
 
 // touching is gap, or zero where a and b overlap by so little that they touch:
@@ -361,11 +405,7 @@ func (f *Folder) waitedBy(r *Record, parent int, left []bool) {
 		if o.Start >= ph.End {
 			continue // asynchronous by itself, whatever others of its slot do
 		}
-		w := f.Fold.Waited[c.Slot]
-		if w == nil {
-			w = newWaited()
-			f.Fold.Waited[c.Slot] = w
-		}
+		w := f.waitedFor(c.Slot)
 		w.N++
 		over := int64(o.End - ph.End)
 		if over <= 0 {
@@ -387,6 +427,22 @@ func (f *Folder) waitedBy(r *Record, parent int, left []bool) {
 		}
 		s.Add(over)
 	}
+}
+
+func (f *Folder) waitedFor(slot SlotID) *Waited {
+	l := f.recent()
+	if int(slot) >= len(l.waited) {
+		l.waited = append(l.waited, make([]*Waited, int(slot)+1-len(l.waited))...)
+	}
+	if l.waited[slot] == nil {
+		w := f.Fold.Waited[slot]
+		if w == nil {
+			w = newWaited()
+			f.Fold.Waited[slot] = w
+		}
+		l.waited[slot] = w
+	}
+	return l.waited[slot]
 }
 
 // atOnce is how soon after a call's end its parent's next event must come to

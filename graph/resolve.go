@@ -169,12 +169,7 @@ func (r *Resolution) Fold(f *Fold, m *Remap) *Fold {
 
 // Remap is the translation of slots alone.
 func (r *Resolution) Remap(d *Dict) *Remap {
-	m := &Remap{Remap: &trace.Remap{Strings: make([]trace.StringID, d.Strings())}, Slots: r.To, Procs: make([]ProcID, len(d.procs))}
-	for i := range m.Strings {
-		m.Strings[i] = trace.StringID(i)
-	}
-	for i := range m.Procs {
-		m.Procs[i] = ProcID(i)
-	}
+	m := d.Same()
+	m.Slots = r.To
 	return m
 }

@@ -89,39 +89,102 @@ func NewComparison(r *summary.Reading, e *summary.Endpoint, opt stats.Options, c
 		if set == nil {
 			continue
 		}
-		s := &Side{Set: set, All: e.Sides[i]}
-		if !e.Inner {
-			s.Metered = set.Metered[e.Name]
-		}
-		c.Sides[i] = s
-		cols := stats.Requests{Seed: opt.Seed}
-		weighted := false
-		for _, q := range s.All {
-			if !counts(q) {
-				continue
+		var counted []*summary.Request
+		for _, q := range e.Sides[i] {
+			if counts(q) {
+				counted = append(counted, q)
 			}
-			s.Counted = append(s.Counted, q)
-			cols.Latency = append(cols.Latency, q.Duration())
-			cols.Weight = append(cols.Weight, float64(q.Weight)/graph.OneRequest)
-			cols.Second = append(cols.Second, floorSecond(int64(q.Start())))
-			cols.Run = append(cols.Run, int(q.Run))
-			cols.Key = append(cols.Key, Key(q.Record))
-			weighted = weighted || q.Weight != graph.OneRequest
 		}
-		if !weighted {
-			cols.Weight = nil
-		}
-		var err error
-		if s.Sample, err = stats.NewSample(cols); err != nil {
+		if err := c.side(i, counted); err != nil {
 			return nil, err
 		}
 	}
 	c.charge()
+	c.pair()
+	return c, nil
+}
+
+// Part is the comparison of those counted requests that of holds for, whose ledger
+// is that of the whole.
+func (c *Comparison) Part(of func(*summary.Request) bool) (*Comparison, error) {
+	p := &Comparison{Reading: c.Reading, Endpoint: c.Endpoint, Options: c.Options}
+	number := make([]int, len(c.Components)) // of the components that the part has
+	for i, s := range c.Sides {
+		if s == nil {
+			continue
+		}
+		var counted []*summary.Request
+		var entries [][]stats.Entry
+		for j, q := range s.Counted {
+			if !of(q) {
+				continue
+			}
+			counted, entries = append(counted, q), append(entries, s.Entries[j])
+			for _, e := range s.Entries[j] {
+				number[e.Component] = 1
+			}
+		}
+		if err := p.side(i, counted); err != nil {
+			return nil, err
+		}
+		p.Sides[i].Entries = entries
+	}
+	for i, k := range c.Components {
+		if number[i] != 0 {
+			number[i] = len(p.Components)
+			p.Components = append(p.Components, k)
+		}
+	}
+	for _, s := range p.Sides {
+		if s == nil {
+			continue
+		}
+		n := 0
+		for _, row := range s.Entries {
+			n += len(row)
+		}
+		all := make([]stats.Entry, 0, n)
+		for j, row := range s.Entries {
+			first := len(all)
+			for _, e := range row {
+				all = append(all, stats.Entry{Component: number[e.Component], NS: e.NS})
+			}
+			s.Entries[j] = all[first:len(all):len(all)]
+		}
+	}
+	p.pair()
+	return p, nil
+}
+
+// side makes a side of the requests that count.
+func (c *Comparison) side(i int, counted []*summary.Request) error {
+	s := &Side{Set: c.Reading.Sets[i], All: c.Endpoint.Sides[i], Counted: counted}
+	if !c.Endpoint.Inner {
+		s.Metered = s.Set.Metered[c.Endpoint.Name]
+	}
+	c.Sides[i] = s
+	n := len(counted)
+	cols := stats.Requests{Seed: c.Options.Seed, Latency: make([]int64, n), Weight: make([]float64, n), Second: make([]int64, n), Run: make([]int, n), Key: make([]uint64, n)}
+	weighted := false
+	for j, q := range counted {
+		cols.Latency[j], cols.Weight[j] = q.Duration(), float64(q.Weight)/graph.OneRequest
+		cols.Second[j], cols.Run[j], cols.Key[j] = floorSecond(int64(q.Start())), int(q.Run), Key(q.Record)
+		weighted = weighted || q.Weight != graph.OneRequest
+	}
+	if !weighted {
+		cols.Weight = nil
+	}
+	var err error
+	s.Sample, err = stats.NewSample(cols)
+	return err
+}
+
+// pair compares the sides, where both have requests.
+func (c *Comparison) pair() {
 	if b, cur := c.Sides[summary.Baseline], c.Sides[summary.Current]; b != nil && b.Sample.N() > 0 && cur.Sample.N() > 0 {
-		c.Pair = stats.NewPair(b.Sample, cur.Sample, opt)
+		c.Pair = stats.NewPair(b.Sample, cur.Sample, c.Options)
 		c.Test = c.Pair.Test()
 	}
-	return c, nil
 }
 
 func floorSecond(ns int64) int64 {
