@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/parallel"
 	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/report"
@@ -190,16 +191,18 @@ func (a *analyzer) metrics(rep *report.Report) {
 
 // endpoints fills the rows of all endpoints, in order of importance.
 func (a *analyzer) endpoints(rep *report.Report) error {
-	var views []*view
+	var wanted []*summary.Endpoint
 	for _, e := range a.reading.Endpoints {
-		if !a.wanted(e) {
-			continue
+		if a.wanted(e) {
+			wanted = append(wanted, e)
 		}
-		v, err := a.view(e)
-		if err != nil {
-			return err
-		}
-		views = append(views, v)
+	}
+	views := make([]*view, len(wanted))
+	if err := a.each(len(wanted), func(i int) (err error) {
+		views[i], err = a.view(wanted[i])
+		return err
+	}); err != nil {
+		return err
 	}
 	if a.reading.Comparison() {
 		judge(views, a.opt)
@@ -207,19 +210,41 @@ func (a *analyzer) endpoints(rep *report.Report) error {
 		a.drift(rep, views)
 	}
 	slices.SortStableFunc(views, func(x, y *view) int { return y.importance().compare(x.importance()) })
-	for i, v := range views {
-		if a.o.Top > 0 && i >= a.o.Top {
-			rep.LeftOut = append(rep.LeftOut, report.LeftOut{What: "endpoints", Count: int64(len(views) - i), Why: "give a larger --top"})
-			break
+	if n := a.o.Top; n > 0 && len(views) > n {
+		rep.LeftOut = append(rep.LeftOut, report.LeftOut{What: "endpoints", Count: int64(len(views) - n), Why: "give a larger --top"})
+		views = views[:n]
+	}
+	whole := make([]report.Endpoint, len(views))
+	parts := make([][]report.Endpoint, len(views))
+	if err := a.each(2*len(views), func(i int) (err error) {
+		if i%2 == 0 {
+			whole[i/2] = a.row(views[i/2])
+		} else {
+			parts[i/2], err = a.kindRows(views[i/2])
 		}
-		rep.Endpoints = append(rep.Endpoints, a.row(v))
-		rows, err := a.kindRows(v)
-		if err != nil {
-			return err
-		}
-		rep.Endpoints = append(rep.Endpoints, rows...)
+		return err
+	}); err != nil {
+		return err
+	}
+	for i := range views {
+		rep.Endpoints = append(append(rep.Endpoints, whole[i]), parts[i]...)
 	}
 	return nil
+}
+
+// each calls f for each number below n, and returns the first of the errors. The
+// calls go on at once, but where inner endpoints are asked for: their slots are
+// numbered in the order in which they are asked about.
+func (a *analyzer) each(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	if a.o.Inner {
+		for i := range errs {
+			errs[i] = f(i)
+		}
+	} else {
+		parallel.Do(n, func(i int) { errs[i] = f(i) })
+	}
+	return cmp.Or(errs...)
 }
 
 // wanted reports whether the user asked for an endpoint.

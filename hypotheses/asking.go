@@ -57,12 +57,11 @@ type quantileOf struct {
 // NewAsking prepares the replays of a comparison of two sides.
 func NewAsking(c *Comparison) *Asking {
 	a := &Asking{Comparison: c, maps: map[PartKey]stats.RankMap{}}
-	for i, s := range c.Sides {
+	for i := range c.Sides { // the baseline is nil of a single data set, replayed
 		a.parts[i] = map[PartKey]*part{}
 		a.slots[i] = map[graph.SlotID][]graph.SlotID{}
-		if s == nil {
-			continue // a single data set, replayed
-		}
+	}
+	c.sides(func(i int, s *Side) {
 		w := graph.Walker{Dict: c.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
 		clipped := 0
 		seen := make([]bool, c.Reading.Dict.Slots()) // slots of which relative ones are known: of an entry endpoint, themselves
@@ -111,7 +110,7 @@ func NewAsking(c *Comparison) *Asking {
 		if i == summary.Current {
 			a.clipped = float64(clipped) / float64(len(s.Counted))
 		}
-	}
+	})
 	a.block()
 	return a
 }

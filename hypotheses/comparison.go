@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/parallel"
 	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
@@ -215,45 +216,41 @@ func (c *Comparison) charge() {
 		ns int64
 	}
 	var charged [2][]cell
-	var ends [2][]int   // of each request's cells
-	var places [2][]int // of the last cell of each slot and kind, from 1
-	index := func(k Component) int { return int(k.Slot)*summary.Kinds + int(k.Kind) }
-	for i, s := range c.Sides {
-		if s == nil {
-			continue
-		}
+	var ends [2][]int // of each request's cells
+	c.sides(func(i int, s *Side) {
 		l := summary.NewLedger(s.Set.Calibration)
 		cells := make([]cell, 0, 8*len(s.Counted))
+		last := newNumbering(c.Reading.Dict.Slots(), 8*len(s.Counted)) // the last cell of each component, from 1
 		for _, q := range s.Counted {
 			first := len(cells)
 			for _, p := range l.Charge(q.Record) {
 				k := Component{c.Relative(q, p.Slot), p.Kind}
-				n := index(k)
-				for side := range places {
-					if n >= len(places[side]) {
-						places[side] = append(places[side], make([]int, n+1-len(places[side]))...)
-					}
-				}
-				place := &places[i][n]
-				if *place <= first {
-					if places[0][n] == 0 && places[1][n] == 0 {
-						c.Components = append(c.Components, k)
-					}
+				at := last.of(k)
+				if at <= first {
 					cells = append(cells, cell{Component: k})
-					*place = len(cells)
+					at = len(cells)
+					last.set(k, at)
 				}
-				cells[*place-1].ns += p.End - p.Start
+				cells[at-1].ns += p.End - p.Start
 			}
 			ends[i] = append(ends[i], len(cells))
 		}
 		charged[i] = cells
+	})
+	number := newNumbering(c.Reading.Dict.Slots(), len(charged[0])+len(charged[1]))
+	for _, cells := range charged {
+		for _, x := range cells {
+			if number.of(x.Component) == 0 {
+				number.set(x.Component, 1)
+				c.Components = append(c.Components, x.Component)
+			}
+		}
 	}
 	slices.SortFunc(c.Components, func(a, b Component) int {
 		return cmp.Or(cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.Kind, b.Kind))
 	})
-	number := make([]int, len(places[0]))
 	for i, k := range c.Components {
-		number[index(k)] = i
+		number.set(k, i)
 	}
 	for i, s := range c.Sides {
 		if s == nil {
@@ -262,7 +259,7 @@ func (c *Comparison) charge() {
 		s.Entries = make([][]stats.Entry, len(ends[i]))
 		all, from := make([]stats.Entry, len(charged[i])), 0
 		for n, x := range charged[i] {
-			all[n] = stats.Entry{Component: number[index(x.Component)], NS: x.ns}
+			all[n] = stats.Entry{Component: number.of(x.Component), NS: x.ns}
 		}
 		for j, to := range ends[i] {
 			s.Entries[j] = all[from:to:to]
@@ -279,6 +276,55 @@ func (c *Comparison) Relative(q *summary.Request, slot graph.SlotID) graph.SlotI
 		return slot
 	}
 	return c.Reading.Below(q.Calls[0].Slot, slot)
+}
+
+// A numbering gives components numbers, zero before any is set: an array where enough is
+// asked of it to be worth its memory, else a map.
+type numbering struct {
+	dense []int32
+	few   map[Component]int32
+}
+
+func newNumbering(slots, asked int) *numbering {
+	if n := slots * summary.Kinds; n <= 4096+8*asked {
+		return &numbering{dense: make([]int32, n)}
+	}
+	return &numbering{few: map[Component]int32{}}
+}
+
+func (n *numbering) of(k Component) int {
+	if at := int(k.Slot)*summary.Kinds + int(k.Kind); at < len(n.dense) {
+		return int(n.dense[at])
+	}
+	return int(n.few[k])
+}
+
+func (n *numbering) set(k Component, to int) {
+	if at := int(k.Slot)*summary.Kinds + int(k.Kind); at < len(n.dense) {
+		n.dense[at] = int32(to)
+		return
+	}
+	if n.few == nil {
+		n.few = map[Component]int32{}
+	}
+	n.few[k] = int32(to)
+}
+
+// sides calls f for each side there is: at once, but for an inner endpoint, whose
+// Relative slots are added where they are asked for.
+func (c *Comparison) sides(f func(i int, s *Side)) {
+	one := func(i int) {
+		if s := c.Sides[i]; s != nil {
+			f(i, s)
+		}
+	}
+	if !c.Endpoint.Inner {
+		parallel.Do(len(c.Sides), one)
+		return
+	}
+	for i := range c.Sides {
+		one(i)
+	}
 }
 
 // Of is a side's ledger entries, for stats.

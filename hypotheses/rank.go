@@ -87,21 +87,26 @@ func Rank(c *Comparison) *Ranking {
 			}
 		}
 	}
-	var found []Finding
+	var asked []*Finding
+	effects := a.effects()
 	for _, cause := range Catalogue {
 		if cause.Kind == mixShift.Kind || cause.Kind == measurement.Kind {
 			continue
 		}
 		for _, f := range cause.find(a) {
 			a.follow(&f)
-			replayed := a.put(&f)
-			f.Explains, f.Lo, f.Hi = a.effect(replayed, a.weights, a.weights)
-			if sign < 0 {
-				f.Explains, f.Lo, f.Hi = -f.Explains, -f.Hi, -f.Lo
-			}
-			if a.worth(f.Explains, change) {
-				found = append(found, f)
-			}
+			asked = append(asked, &f)
+			effects.of(&f, a.put(&f))
+		}
+	}
+	effects.wait()
+	var found []Finding
+	for _, f := range asked {
+		if sign < 0 {
+			f.Explains, f.Lo, f.Hi = -f.Explains, -f.Hi, -f.Lo
+		}
+		if a.worth(f.Explains, change) {
+			found = append(found, *f)
 		}
 	}
 	found = append(mix, whole(found)...)

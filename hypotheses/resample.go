@@ -40,6 +40,38 @@ func (a *Asking) effect(replayed []int64, w, replayedW []float64) (ns, lo, hi fl
 	return ns, effects[resamples*25/1000], effects[resamples*975/1000-1]
 }
 
+// effects finds the effects of replays, one by one, while others are replayed.
+type effects struct {
+	*Asking
+	next chan func()
+	done chan struct{}
+}
+
+func (a *Asking) effects() *effects {
+	if a.ranked == nil {
+		a.ranked = ranked(a.latency)
+	}
+	e := &effects{a, make(chan func(), 1), make(chan struct{})}
+	go func() {
+		for f := range e.next {
+			f()
+		}
+		close(e.done)
+	}()
+	return e
+}
+
+// of sets what a finding explains, given its replay. It is set once wait returns.
+func (e *effects) of(f *Finding, replayed []int64) {
+	w := e.weights
+	e.next <- func() { f.Explains, f.Lo, f.Hi = e.effect(replayed, w, w) }
+}
+
+func (e *effects) wait() {
+	close(e.next)
+	<-e.done
+}
+
 // ranked is the places of values, the least value first.
 func ranked(v []int64) []int32 {
 	idx := make([]int32, len(v))

@@ -239,18 +239,14 @@ func (d *Data) leads() leads {
 	return l
 }
 
-// leadFloors is the usual lead of each slot: the time a caller takes by itself
-// before the call. It is the floor of gaps that no server half bounds.
-func leadFloors(sets []*Data, leads []leads) *Floors {
-	var all []*windowed
-	for i := range sets {
-		into := newWindowed()
-		for n, c := range leads[i].call {
-			// What is in flight of the caller fills its pools; who is called
-			// does not matter.
-			into.add(c.Slot, c.Client.Proc, c.Client.Proc, c.Client.Start, max(leads[i].ns[n], 0), c.Client.Duration())
-		}
-		all = append(all, &into)
+// windowed is what tells of the usual lead of each slot: the time a caller takes
+// by itself before the call. It is the floor of gaps that no server half bounds.
+func (l *leads) windowed() *windowed {
+	w := newWindowed()
+	for n, c := range l.call {
+		// What is in flight of the caller fills its pools; who is called does not
+		// matter.
+		w.add(c.Slot, c.Client.Proc, c.Client.Proc, c.Client.Start, max(l.ns[n], 0), c.Client.Duration())
 	}
-	return newFloors(all...)
+	return &w
 }

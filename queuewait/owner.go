@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/parallel"
 	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/trace"
@@ -124,37 +125,45 @@ func (o *Owners) All() []*Verdict {
 // NewOwners asks of every edge whose queue its waits are in. sets holds the
 // baseline, nil of a single data set, and the current set.
 func NewOwners(sets [2]*Data, floors *Floors) *Owners {
-	var present []*Data
+	o := &Owners{edges: map[EdgeKey]*Verdict{}}
 	for _, d := range sets {
 		if d != nil {
-			present = append(present, d)
+			o.dict = d.Dict
 		}
 	}
-	o := &Owners{dict: present[0].Dict, edges: map[EdgeKey]*Verdict{}}
-	leads := make([]leads, len(present))
-	for i, d := range present {
-		leads[i] = d.leads()
-	}
-	o.Leads = leadFloors(present, leads)
+	var leads [2]leads
+	var usual [2]*windowed
+	parallel.Do(len(sets), func(i int) {
+		if sets[i] != nil {
+			leads[i] = sets[i].leads()
+			usual[i] = leads[i].windowed()
+		}
+	})
+	o.Leads = newFloors(slices.DeleteFunc(usual[:], func(w *windowed) bool { return w == nil })...)
 	var calls [2]map[EdgeKey][]Call
-	for i, d := range sets {
-		if d != nil {
-			calls[i] = d.edges(floors, o.Leads, leads[0])
-			leads = leads[1:]
-			for k := range calls[i] {
+	var said [2]map[EdgeKey]*said
+	parallel.Do(len(sets), func(i int) {
+		if sets[i] != nil {
+			calls[i] = sets[i].edges(floors, o.Leads, leads[i])
+			said[i] = sets[i].said()
+		}
+	})
+	var keys []EdgeKey
+	for i := range calls {
+		for k := range calls[i] {
+			if _, ok := o.edges[k]; !ok {
 				o.edges[k] = nil
+				keys = append(keys, k)
 			}
 		}
 	}
-	var said [2]map[EdgeKey]*said
-	for i, d := range sets {
-		if d != nil {
-			said[i] = d.said()
-		}
-	}
-	for k := range o.edges {
-		a := asker{o: o, sets: sets, calls: calls, said: said, key: k}
-		o.edges[k] = a.verdict()
+	verdicts := make([]*Verdict, len(keys))
+	parallel.Do(len(keys), func(i int) {
+		a := asker{o: o, sets: sets, calls: calls, said: said, key: keys[i]}
+		verdicts[i] = a.verdict()
+	})
+	for i, k := range keys {
+		o.edges[k] = verdicts[i]
 	}
 	for site := range o.bySlot {
 		list := make([]*Verdict, o.dict.Slots())

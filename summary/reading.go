@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/parallel"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/queuewait"
@@ -197,10 +198,7 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	}
 	dict, m := all.Dict.Canonical(used)
 	r.Dict = dict
-	for _, set := range r.Sets {
-		if set == nil {
-			continue
-		}
+	r.each(func(set *Set) {
 		set.remap(m)
 		slices.SortFunc(set.Records, (*graph.Record).Compare)
 		set.RunOf = make([]int32, len(set.Records))
@@ -209,13 +207,10 @@ func Read(base, cur []*Summary, o Options) *Reading {
 				set.RunOf[i] = runOf[rec]
 			}
 		}
-	}
+	})
 	r.resolution = resolve(dict, r.Sets)
 	slots := r.resolution.Remap(dict)
-	for _, set := range r.Sets {
-		if set == nil {
-			continue
-		}
+	r.each(func(set *Set) {
 		for _, rec := range set.Records {
 			r.resolution.Record(rec)
 		}
@@ -223,7 +218,7 @@ func Read(base, cur []*Summary, o Options) *Reading {
 		queues := queuewait.NewFold()
 		queues.Merge(set.Queues, slots)
 		set.Queues = queues
-	}
+	})
 	var metered []func()
 	for side, set := range r.Sets {
 		if set != nil {
@@ -244,18 +239,25 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	}
 	solved := graph.SolveClocks(clocks)
 	floors := queuewait.NewFloors(queues...)
-	for _, set := range r.Sets {
-		if set != nil {
-			set.Calibration = &Calibration{Dict: dict, Verdicts: graph.NewVerdicts(dict, set.Graph, solved), Floors: floors}
-			set.Calibration.Verdicts.Hold(graph.KeptHedges(set.Records), set.Records)
-			set.Calibration.Verdicts.Split(set.Records)
-			set.dwell()
-			graph.Hold(set.Records)
-		}
-	}
+	r.each(func(set *Set) {
+		set.Calibration = &Calibration{Dict: dict, Verdicts: graph.NewVerdicts(dict, set.Graph, solved), Floors: floors}
+		set.Calibration.Verdicts.Hold(graph.KeptHedges(set.Records), set.Records)
+		set.Calibration.Verdicts.Split(set.Records)
+		set.dwell()
+		graph.Hold(set.Records)
+	})
 	r.owners(floors, o.Names)
 	r.endpoints(o.Inner)
 	return r
+}
+
+// each calls f for each set, at once: f must change nothing but the set.
+func (r *Reading) each(f func(*Set)) {
+	parallel.Do(len(r.Sets), func(side int) {
+		if set := r.Sets[side]; set != nil {
+			f(set)
+		}
+	})
 }
 
 // remap translates the codes of a set.
