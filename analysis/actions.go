@@ -61,6 +61,10 @@ func (a *analyzer) actions(e *report.Endpoint, v *view, r *hypotheses.Ranking) {
 	if q := e.Of(report.Float(a.o.Quantile)); q != nil {
 		s.P99 = [2]float64{q.BaselineMs.Or(math.NaN()) * 1e6, q.CurrentMs.Or(math.NaN()) * 1e6}
 	}
+	s.Shown, s.ShownNS = s.Quantile, s.P99
+	if f := e.Focus; f != nil {
+		s.Shown, s.ShownNS = float64(f.Quantile), [2]float64{f.Latency.BaselineMs.Or(math.NaN()) * 1e6, f.Latency.CurrentMs.Or(math.NaN()) * 1e6}
+	}
 	s.Before = math.NaN()
 	if b := e.Before; b != nil {
 		s.Before = b.Current.P99Ms.Or(math.NaN()) * 1e6

@@ -23,12 +23,20 @@ func Run(ctx context.Context, o *Options) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Analyze(l, o)
+	return AnalyzeContext(ctx, l, o)
 }
 
 // Analyze returns the report on what was loaded, which is used up.
 func Analyze(l *Loaded, o *Options) (*report.Report, error) {
-	a := &analyzer{o: o, opt: o.stats(), reading: summary.Read(l.Sides[summary.Baseline], l.Sides[summary.Current], o.reading())}
+	return AnalyzeContext(context.Background(), l, o)
+}
+
+// AnalyzeContext is Analyze until ctx ends.
+func AnalyzeContext(ctx context.Context, l *Loaded, o *Options) (*report.Report, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	a := &analyzer{ctx: ctx, o: o, opt: o.stats(), reading: summary.Read(l.Sides[summary.Baseline], l.Sides[summary.Current], o.reading())}
 	rep := &report.Report{
 		Run: report.Run{
 			Version: o.Version, Kept: report.KeptAll, Quantile: report.Float(o.Quantile), Alpha: report.Float(o.Alpha), Population: o.Population.String(),
@@ -49,6 +57,7 @@ func Analyze(l *Loaded, o *Options) (*report.Report, error) {
 }
 
 type analyzer struct {
+	ctx     context.Context // ends an analysis between two endpoints; nil: it has none
 	o       *Options
 	opt     stats.Options
 	reading *summary.Reading
@@ -237,12 +246,19 @@ func (a *analyzer) endpoints(rep *report.Report) error {
 // numbered in the order in which they are asked about.
 func (a *analyzer) each(n int, f func(i int) error) error {
 	errs := make([]error, n)
+	one := func(i int) {
+		if a.ctx != nil && a.ctx.Err() != nil {
+			errs[i] = a.ctx.Err()
+			return
+		}
+		errs[i] = f(i)
+	}
 	if a.o.Inner {
 		for i := range errs {
-			errs[i] = f(i)
+			one(i)
 		}
 	} else {
-		parallel.Do(n, func(i int) { errs[i] = f(i) })
+		parallel.Do(n, one)
 	}
 	return cmp.Or(errs...)
 }

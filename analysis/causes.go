@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/hypotheses"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/stats"
@@ -11,7 +12,7 @@ import (
 
 // causes fills the ranked hypotheses of a compared endpoint, the attributes
 // whose shares differ, and what is left unexplained.
-func (a *analyzer) causes(e *report.Endpoint, v *view) {
+func (a *analyzer) causes(e *report.Endpoint, v *view, nodes map[graph.SlotID]report.NodeID) {
 	e.ReplayInexact = report.Null
 	if v.Pair == nil {
 		return
@@ -26,8 +27,18 @@ func (a *analyzer) causes(e *report.Endpoint, v *view) {
 			e.Experiments = append(e.Experiments, report.Experiment{At: x.At, Change: x.Change, Observed: x.Observed, Outcome: x.Outcome, Tested: report.Cause(x.Tests.Kind), Effect: x.Effect})
 		}
 	}
+	focus := r.Focus != a.o.Quantile
 	for i := range r.Findings {
-		e.Hypotheses = append(e.Hypotheses, hypothesis(i+1, &r.Findings[i], e))
+		f := &r.Findings[i]
+		h := hypothesis(i+1, f, e)
+		if focus {
+			h.FocusMs, h.FocusCIMs = msOf(f.Explains), report.Between(f.Lo/1e6, f.Hi/1e6)
+		}
+		e.Hypotheses = append(e.Hypotheses, h)
+	}
+	if focus {
+		e.Focus = &report.Focus{Quantile: report.Float(r.Focus), Latency: a.quantile(v, r.Focus), UnexplainedMs: msOf(r.Left)}
+		e.Focus.Allocation, e.Focus.AllocationScale = a.allocation(v, nodes, r.Focus)
 	}
 	if !math.IsNaN(r.Unexplained) {
 		e.Unexplained = &report.Unexplained{Ms: msOf(r.Unexplained), CIMs: report.Interval{}}
@@ -58,7 +69,7 @@ func hypothesis(rank int, f *hypotheses.Finding, e *report.Endpoint) report.Hypo
 	h := report.Hypothesis{
 		Rank: rank, Kind: report.Cause(f.Kind), Strength: report.Strength(f.Strength.String()),
 		Service: f.Service, Operation: f.Operation, Peer: f.Peer, Attribute: f.Attribute, Value: f.Value, Instance: f.Instance,
-		Claim: f.Claim, ExplainsMs: msOf(f.Explains), CIMs: report.Between(f.Lo/1e6, f.Hi/1e6), Evidence: evidence(f.Evidence), Against: evidence(f.Against), Warnings: f.Warnings,
+		Claim: f.Claim, ExplainsMs: msOf(f.Target.NS), CIMs: report.Between(f.Target.Lo/1e6, f.Target.Hi/1e6), Evidence: evidence(f.Evidence), Against: evidence(f.Against), Warnings: f.Warnings,
 		Check: report.Check{Question: f.Check.Question, Rival: f.Check.Rival, IfThis: f.Check.IfThis, IfRival: f.Check.IfRival, Status: report.ToRun, Query: f.Check.Query},
 	}
 	for _, q := range hypotheses.Queries(f, e.Service, e.Operation) {

@@ -20,6 +20,7 @@ import (
 func (a *analyzer) row(v *view) report.Endpoint {
 	e := report.Endpoint{Service: a.str(v.Endpoint.Name.Service), Operation: a.str(v.Endpoint.Name.Operation), Inner: v.Endpoint.Inner}
 	a.population(&e, v)
+	a.streams(&e, v)
 	a.quantiles(&e, v)
 	a.verdict(&e, v)
 	a.guards(&e, v)
@@ -35,7 +36,7 @@ func (a *analyzer) row(v *view) report.Endpoint {
 	a.calls(&e, v, counted)
 	a.fanOut(&e, v, nodes)
 	a.budget(&e, v, &rules)
-	a.causes(&e, v)
+	a.causes(&e, v, nodes)
 	a.exemplars(&e, v)
 	return e
 }
@@ -51,6 +52,9 @@ func (a *analyzer) population(e *report.Endpoint, v *view) {
 			switch q.Standing {
 			case graph.Stream:
 				excluded[report.Stream] += w
+				continue
+			case graph.Scheduled:
+				excluded[report.Cron] += w
 				continue
 			case graph.Excluded:
 				excluded[a.str(q.Reason)] += w
@@ -240,59 +244,60 @@ func (a *analyzer) verdict(e *report.Endpoint, v *view) {
 
 // allocate charges the target quantile, and the median, to nodes and kinds.
 func (a *analyzer) allocate(e *report.Endpoint, v *view, nodes map[graph.SlotID]report.NodeID) {
-	e.AllocationScale = report.Pair{Current: report.Null}
+	e.Allocation, e.AllocationScale = a.allocation(v, nodes, a.o.Quantile)
+	e.Typical, _ = a.allocation(v, nodes, 0.5)
+}
+
+// allocation charges a quantile to nodes and kinds, the largest change first, and says by what the averages were scaled.
+func (a *analyzer) allocation(v *view, nodes map[graph.SlotID]report.NodeID, q float64) (report.List[report.Allocation], report.Pair) {
+	scale := report.Pair{Current: report.Null}
 	if a.reading.Comparison() {
-		e.AllocationScale.Baseline = report.Null
+		scale.Baseline = report.Null
 	}
 	if v.side().Sample.N() == 0 {
-		return
+		return nil, scale
 	}
 	n := len(v.Components)
-	rows := func(q float64) (report.List[report.Allocation], report.Pair) {
-		var out report.List[report.Allocation]
-		scale := e.AllocationScale
-		var both stats.Allocation
-		if v.Pair != nil {
-			both = v.Pair.Allocate(q, a.confidence(), n, v.Sides[summary.Baseline].Of, v.side().Of)
-			scale.Baseline = report.Some(both.Base.Scale)
-		} else {
-			both.Cur = v.side().Sample.Allocate(q, a.confidence(), n, v.side().Of)
-		}
-		scale.Current = report.Some(both.Cur.Scale)
-		for i, c := range v.Components {
-			slot := a.reading.Dict.SlotAt(c.Slot)
-			r := report.Allocation{Quantile: report.Float(q), Node: report.NoNode, Service: a.shownService(slot), Operation: a.shownOperation(slot), Peer: a.peer(slot), Kind: report.Kind(c.Kind.String()), CurrentMs: msOf(both.Cur.NS[i]), PathSwitch: report.Null}
-			if id, ok := nodes[c.Slot]; ok {
-				r.Node = id
-			}
-			switch {
-			case v.Pair != nil:
-				r.BaselineMs, r.DeltaMs, r.CIMs = msOf(both.Base.NS[i]), msOf(both.NS[i]), msInterval(both.Interval[i])
-				r.Largest = both.Lead.Clear() && both.Lead.First == i
-				if both.Base.NS[i] == 0 && both.Cur.NS[i] == 0 {
-					continue
-				}
-				r.PathSwitch = report.Some(math.Abs(both.Cur.Present[i] - both.Base.Present[i]))
-			case a.reading.Comparison():
-				r.BaselineMs, r.DeltaMs, r.CIMs = report.Null, report.Null, report.Open
-			default:
-				r.Largest = both.Cur.Lead.Clear() && both.Cur.Lead.First == i
-				if both.Cur.NS[i] == 0 {
-					continue
-				}
-			}
-			out = append(out, r)
-		}
-		slices.SortStableFunc(out, func(x, y report.Allocation) int {
-			if v.Pair != nil {
-				return cmp.Or(cmp.Compare(math.Abs(y.DeltaMs.Or(0)), math.Abs(x.DeltaMs.Or(0))), cmp.Compare(y.CurrentMs.Or(0), x.CurrentMs.Or(0)))
-			}
-			return cmp.Compare(y.CurrentMs.Or(0), x.CurrentMs.Or(0))
-		})
-		return out, scale
+	var out report.List[report.Allocation]
+	var both stats.Allocation
+	if v.Pair != nil {
+		both = v.Pair.Allocate(q, a.confidence(), n, v.Sides[summary.Baseline].Of, v.side().Of)
+		scale.Baseline = report.Some(both.Base.Scale)
+	} else {
+		both.Cur = v.side().Sample.Allocate(q, a.confidence(), n, v.side().Of)
 	}
-	e.Allocation, e.AllocationScale = rows(a.o.Quantile)
-	e.Typical, _ = rows(0.5)
+	scale.Current = report.Some(both.Cur.Scale)
+	for i, c := range v.Components {
+		slot := a.reading.Dict.SlotAt(c.Slot)
+		r := report.Allocation{Quantile: report.Float(q), Node: report.NoNode, Service: a.shownService(slot), Operation: a.shownOperation(slot), Peer: a.peer(slot), Kind: report.Kind(c.Kind.String()), CurrentMs: msOf(both.Cur.NS[i]), PathSwitch: report.Null}
+		if id, ok := nodes[c.Slot]; ok {
+			r.Node = id
+		}
+		switch {
+		case v.Pair != nil:
+			r.BaselineMs, r.DeltaMs, r.CIMs = msOf(both.Base.NS[i]), msOf(both.NS[i]), msInterval(both.Interval[i])
+			r.Largest = both.Lead.Clear() && both.Lead.First == i
+			if both.Base.NS[i] == 0 && both.Cur.NS[i] == 0 {
+				continue
+			}
+			r.PathSwitch = report.Some(math.Abs(both.Cur.Present[i] - both.Base.Present[i]))
+		case a.reading.Comparison():
+			r.BaselineMs, r.DeltaMs, r.CIMs = report.Null, report.Null, report.Open
+		default:
+			r.Largest = both.Cur.Lead.Clear() && both.Cur.Lead.First == i
+			if both.Cur.NS[i] == 0 {
+				continue
+			}
+		}
+		out = append(out, r)
+	}
+	slices.SortStableFunc(out, func(x, y report.Allocation) int {
+		if v.Pair != nil {
+			return cmp.Or(cmp.Compare(math.Abs(y.DeltaMs.Or(0)), math.Abs(x.DeltaMs.Or(0))), cmp.Compare(y.CurrentMs.Or(0), x.CurrentMs.Or(0)))
+		}
+		return cmp.Compare(y.CurrentMs.Or(0), x.CurrentMs.Or(0))
+	})
+	return out, scale
 }
 
 func (a *analyzer) shownService(s *graph.Slot) string   { return a.str(s.Shown().Service) }

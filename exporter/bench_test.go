@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tailscope/tailscope/internal/redact"
 	"github.com/tailscope/tailscope/live"
 )
 
@@ -116,7 +117,7 @@ func BenchmarkConsume(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		s := &shared{policy: &policy{allow: patterns{"*"}, redact: defaultRedact}, engine: e}
+		s := &shared{policy: &redact.Policy{Allow: redact.Patterns{"*"}, Redact: redact.Default}, engine: e}
 		tr, err := exporterhelper.NewTraces(ctx, settings(), createDefaultConfig(), s.pushTraces)
 		if err != nil {
 			b.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 
 	"github.com/tailscope/tailscope/config"
+	"github.com/tailscope/tailscope/internal/redact"
 	"github.com/tailscope/tailscope/live"
 	"github.com/tailscope/tailscope/summary"
 )
@@ -54,6 +55,10 @@ type Config struct {
 
 	// Baseline is the path of a snapshot, with compare: pinned.
 	Baseline string `mapstructure:"baseline"`
+
+	// Looks is how many times a window is compared while it is open; a report is made
+	// where that shows a regression. Zero: only when it closes.
+	Looks int `mapstructure:"looks"`
 
 	// MemoryLimit bounds what the exporter holds.
 	MemoryLimit Bytes `mapstructure:"memory_limit"`
@@ -120,23 +125,14 @@ var (
 	_ confmap.Validator = (*Config)(nil)
 )
 
-// defaultRedact is not kept unless the list is replaced: what is known to hold
-// secrets or persons.
-var defaultRedact = []string{
-	"http.request.header.authorization", "http.request.header.cookie", "http.response.header.set-cookie", "http.request.header.x-api-key",
-	"http.request.body*", "http.response.body*", "rpc.request.metadata*", "rpc.response.metadata*", "rpc.grpc.request.metadata*", "rpc.grpc.response.metadata*",
-	"url.query", "http.query", "user.*", "enduser.*", "client.address", "client.socket.address", "http.client_ip", "net.sock.peer.addr",
-	"db.query.parameter*", "db.sql.parameter*", "process.command_args", "process.command_line", "exception.message", "exception.stacktrace", "messaging.message.body*",
-}
-
 func createDefaultConfig() component.Config {
 	o := live.New()
 	page := confighttp.NewDefaultServerConfig()
 	page.NetAddr.Endpoint = "localhost:4320"
 	return &Config{
 		Formats: o.Formats, Retain: o.Retain, Window: o.Window, History: o.History, Quiet: o.Quiet, MaxAge: o.MaxAge,
-		Compare: string(o.Compare), MemoryLimit: Bytes(o.Memory),
-		Attributes:  AttributesConfig{Allow: []string{"*"}, Redact: defaultRedact},
+		Compare: string(o.Compare), Looks: o.Looks, MemoryLimit: Bytes(o.Memory),
+		Attributes:  AttributesConfig{Allow: []string{"*"}, Redact: redact.Default},
 		Page:        configoptional.Default(page),
 		QueueConfig: configoptional.Default(exporterhelper.NewDefaultQueueConfig()),
 	}
@@ -176,10 +172,8 @@ func (c *Config) Validate() error {
 		name string
 		keys []string
 	}{{"attributes::allow", c.Attributes.Allow}, {"attributes::redact", c.Attributes.Redact}} {
-		for _, k := range list.keys {
-			if k == "" || strings.Contains(strings.TrimSuffix(k, "*"), "*") {
-				return fmt.Errorf("%s: %q is no attribute; a * may stand at the end only", list.name, k)
-			}
+		if err := redact.Patterns(list.keys).Check(); err != nil {
+			return fmt.Errorf("%s: %w", list.name, err)
 		}
 	}
 	if c.Page.HasValue() {
@@ -200,6 +194,7 @@ func (c *Config) options() live.Options {
 	o := live.New()
 	o.Dir, o.Formats, o.OnlyRegressions, o.Retain = c.Directory, c.Formats, c.OnlyRegressions, c.Retain
 	o.Window, o.History, o.Quiet, o.MaxAge = c.Window, c.History, c.Quiet, c.MaxAge
+	o.Looks = c.Looks
 	o.Compare, o.VersionOf, o.Memory = live.Comparison(c.Compare), c.VersionOf, int64(c.MemoryLimit)
 	o.Analysis.ClassAttr = c.ClassAttribute
 	return o

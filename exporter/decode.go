@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tailscope/tailscope/ingest"
+	"github.com/tailscope/tailscope/internal/redact"
 	"github.com/tailscope/tailscope/live"
 	"github.com/tailscope/tailscope/trace"
 )
@@ -19,11 +20,14 @@ import (
 // and value: most of most spans were met shortly before, and then are neither
 // judged nor looked up again. What it remembers belongs to the intake's tables.
 type decoder struct {
-	epoch  uint64
-	policy *policy
-	pairs  []pair
-	keys   []about // does not belong to the tables
-	named  uint32  // keys so far
+	epoch     uint64
+	policy    *redact.Policy
+	pairs     []pair
+	keys      []about  // does not belong to the tables
+	places    []*about // of keys: what was last met at a place of the list
+	named     uint32   // keys so far
+	resources map[string]trace.ResourceID
+	scratch   []byte
 
 	span    trace.RawSpan
 	missed  []missed
@@ -44,8 +48,34 @@ type pair struct {
 type about struct {
 	key      string
 	number   uint32 // counted up from one
-	do       action
+	do       redact.Action
 	analysed bool // it is kept of every span
+
+	// Values that hardly ever come again, as paths with ids, are not looked for:
+	// to remember them would drive out those that do.
+	looked, missed uint16
+	varies         bool
+}
+
+// Of so many look-ups three in four must have failed for a key to vary. Then one
+// look-up in rarely still is made, and so it can be found that it does no more.
+const (
+	judgeAfter = 256
+	rarely     = 16
+)
+
+// look reports whether a value of the key is to be looked for.
+func (a *about) look() bool {
+	a.looked++
+	if a.looked == judgeAfter {
+		if a.varies {
+			a.varies = a.missed > judgeAfter/rarely*3/4
+		} else {
+			a.varies = a.missed > judgeAfter*3/4
+		}
+		a.looked, a.missed = 0, 0
+	}
+	return !a.varies || a.looked%rarely == 0
 }
 
 // sharedHalf marks the server's half of a pair of spans with one id.
@@ -57,15 +87,18 @@ type missed struct {
 	pair pair // but for what the tables have it as
 }
 
+// maxPlaces is how many places of a list are told apart.
+const maxPlaces = 255
+
 // maxPair is the length of the longest value that is remembered.
 const maxPair = 128
 
-func newDecoder(p *policy) *decoder {
-	return &decoder{policy: p, pairs: make([]pair, 1<<12), keys: make([]about, 1<<10)}
+func newDecoder(p *redact.Policy) *decoder {
+	return &decoder{policy: p, pairs: make([]pair, 1<<12), keys: make([]about, 1<<10), resources: map[string]trace.ResourceID{}}
 }
 
 // decoderOf is the decoder of an intake.
-func decoderOf(in *live.Intake, p *policy) *decoder {
+func decoderOf(in *live.Intake, p *redact.Policy) *decoder {
 	d, ok := in.Cache.(*decoder)
 	if !ok {
 		d = newDecoder(p)
@@ -73,6 +106,7 @@ func decoderOf(in *live.Intake, p *policy) *decoder {
 	}
 	if d.epoch != in.Epoch {
 		clear(d.pairs)
+		clear(d.resources)
 		d.epoch = in.Epoch
 	}
 	return d
@@ -84,13 +118,21 @@ func (d *decoder) slot(key uint32, value uint64, n int) *pair {
 	return &d.pairs[(uint64(key)*0x9e3779b97f4a7c15^value*0xbf58476d1ce4e5b9^uint64(n)*0x94d049bb133111eb)>>52]
 }
 
-// key is what is known of a key.
-func (d *decoder) key(k string) *about {
+// key is what is known of a key at a place of a list: neighbouring spans have much
+// the same lists.
+func (d *decoder) key(in *live.Intake, place int, k string) *about {
+	for len(d.places) <= place {
+		d.places = append(d.places, &d.keys[0])
+	}
+	if a := d.places[place]; a.key == k && a.number > 0 {
+		return a
+	}
 	a := &d.keys[(ends(k)*0x9e3779b97f4a7c15^uint64(len(k))*0x94d049bb133111eb)>>54]
 	if a.key != k || a.number == 0 {
 		d.named++ // what was remembered of the key that was here is not found any more
-		*a = about{strings.Clone(k), d.named, d.policy.of(k, false), trace.Analysed(k)}
+		*a = about{key: strings.Clone(k), number: d.named, do: d.policy.Of(k, false), analysed: in.Keeps(k)}
 	}
+	d.places[place] = a
 	return a
 }
 
@@ -146,9 +188,57 @@ func (d *decoder) traces(in *live.Intake, td ptrace.Traces) {
 	}
 }
 
+// maxResources is how many resources are remembered.
+const maxResources = 1024
+
 func (d *decoder) resource(in *live.Intake, m pcommon.Map) trace.ResourceID {
+	same := d.same(m)
+	if same {
+		if id, ok := d.resources[string(d.scratch)]; ok {
+			return id
+		}
+	}
 	d.nested = d.attrs(d.nested[:0], m, true)
-	return in.Tables.AddResource(d.nested)
+	id := in.Tables.AddResource(d.nested)
+	if same {
+		if len(d.resources) >= maxResources {
+			clear(d.resources)
+		}
+		d.resources[string(d.scratch)] = id
+	}
+	return id
+}
+
+// same writes a text of a list of attributes that no other list has to scratch; it
+// reports false where a list is too long or has values that are lists.
+func (d *decoder) same(m pcommon.Map) bool {
+	b := d.scratch[:0]
+	for k, v := range m.All() {
+		b = append(binary.AppendUvarint(b, uint64(len(k))), k...)
+		b = append(b, byte(v.Type()))
+		switch v.Type() {
+		case pcommon.ValueTypeStr:
+			b = append(binary.AppendUvarint(b, uint64(len(v.Str()))), v.Str()...)
+		case pcommon.ValueTypeInt:
+			b = binary.LittleEndian.AppendUint64(b, uint64(v.Int()))
+		case pcommon.ValueTypeDouble:
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v.Double()))
+		case pcommon.ValueTypeBool:
+			one := byte(0)
+			if v.Bool() {
+				one = 1
+			}
+			b = append(b, one)
+		case pcommon.ValueTypeEmpty:
+		default:
+			return false
+		}
+		if len(b) > maxText {
+			return false
+		}
+	}
+	d.scratch = b
+	return true
 }
 
 func (d *decoder) scope(in *live.Intake, s pcommon.InstrumentationScope) trace.ScopeID {
@@ -165,13 +255,13 @@ func (d *decoder) attrs(to []trace.RawAttr, m pcommon.Map, resource bool) []trac
 		if len(to)-from >= maxAttributes {
 			break
 		}
-		do := d.policy.of(k, resource)
-		if do == drop {
+		do := d.policy.Of(k, resource)
+		if do == redact.Drop {
 			continue
 		}
 		raw := value(v)
-		if do != keep && raw.Type == trace.String {
-			raw.Bytes = do.template(raw.Bytes)
+		if do != redact.Keep && raw.Type == trace.String {
+			raw.Bytes = do.Template(raw.Bytes)
 		}
 		to = append(to, trace.RawAttr{Key: text(k), Value: raw})
 	}
@@ -270,21 +360,24 @@ func (d *decoder) one(in *live.Intake, s ptrace.Span, resource trace.ResourceID,
 	}
 	d.missed = d.missed[:0]
 	entry := r.ParentID == trace.NoSpanID || r.Kind == trace.KindServer || r.Kind == trace.KindConsumer
+	place := -1
 	for k, v := range s.Attributes().All() {
 		if len(r.Known) >= maxAttributes {
 			break
 		}
-		about := d.key(k)
-		if about.do == drop || !entry && !about.analysed && k != sharedHalf {
+		place++
+		about := d.key(in, min(place, maxPlaces), k)
+		if about.do == redact.Drop || !entry && !about.analysed && k != sharedHalf {
 			continue
 		}
 		if v.Type() == pcommon.ValueTypeStr {
-			if str := v.Str(); len(str) <= maxPair {
+			if str := v.Str(); len(str) <= maxPair && about.look() {
 				slot := d.slot(about.number, ends(str), len(str))
 				if slot.key == about.number && slot.value == str && !slot.integer {
 					r.Known = append(r.Known, slot.attr)
 					continue
 				}
+				about.missed++
 				d.missed = append(d.missed, missed{len(r.Known), slot, pair{key: about.number, value: str}})
 			}
 		} else if v.Type() == pcommon.ValueTypeInt {
@@ -297,8 +390,8 @@ func (d *decoder) one(in *live.Intake, s ptrace.Span, resource trace.ResourceID,
 			d.missed = append(d.missed, missed{len(r.Known), slot, pair{key: about.number, number: n, integer: true}})
 		}
 		raw := value(v)
-		if about.do != keep && raw.Type == trace.String {
-			raw.Bytes = about.do.template(raw.Bytes)
+		if about.do != redact.Keep && raw.Type == trace.String {
+			raw.Bytes = about.do.Template(raw.Bytes)
 		}
 		if k == sharedHalf && raw.Type == trace.Bool {
 			if raw.Int != 0 {
@@ -324,7 +417,7 @@ func (d *decoder) one(in *live.Intake, s ptrace.Span, resource trace.ResourceID,
 func (d *decoder) name(in *live.Intake, name string) {
 	slot := d.slot(aName, ends(name), len(name))
 	if slot.key != aName || slot.value != name {
-		id := in.Tables.Intern(d.policy.name(text(name)))
+		id := in.Tables.Intern(d.policy.Name(text(name)))
 		if id == 0 || len(name) > maxPair {
 			d.span.NameID = id
 			return

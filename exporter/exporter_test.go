@@ -27,6 +27,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/goleak"
 
+	"github.com/tailscope/tailscope/internal/redact"
 	"github.com/tailscope/tailscope/live"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
@@ -225,7 +226,7 @@ func TestDecodeIsTheFile(t *testing.T) {
 			return b
 		}
 		td, md := random(rng, 200), randomMetrics(rng)
-		all := &policy{allow: patterns{"*"}}
+		all := &redact.Policy{Allow: redact.Patterns{"*"}}
 		got := snapshot(func(in *live.Intake) {
 			decoderOf(in, all).traces(in, td)
 			decoderOf(in, all).metrics(in, md)
@@ -316,50 +317,6 @@ func TestRedaction(t *testing.T) {
 			t.Errorf("nothing holds %q, which is allowed", kept)
 		}
 	}
-}
-
-func TestTemplates(t *testing.T) {
-	for in, want := range map[string]string{
-		"SELECT * FROM t WHERE a = 'x''y' AND b=42":             "SELECT * FROM t WHERE a = ? AND b=?",
-		`SELECT "col 1" FROM "t2" WHERE a = "v"`:                `SELECT "col 1" FROM "t2" WHERE a = ?`,
-		"SELECT a1, b_2 FROM t3 WHERE x IN (1,2.5e-3,'q')":      "SELECT a1, b_2 FROM t3 WHERE x IN (?,?,?)",
-		"SELECT $1, :name, @p1 -- secret":                       "SELECT $1, :name, @p1 ",
-		"SELECT $tag$secret$tag$ FROM t":                        "SELECT ? FROM t",
-		"INSERT INTO t VALUES (\"a\", \"b\") /* secret */ done": "INSERT INTO t VALUES (?, ?)  done",
-		"SELECT 'never closed":                                  "SELECT ?",
-		"SELECT 1 /* never closed":                              "SELECT ? ",
-		"SELECT $x$ never closed":                               "SELECT ?",
-		"x = 'a\\'secret' AND y":                                "x = ? AND y",
-		"WHERE a LIKE \"secret%\"":                              "WHERE a LIKE ?",
-		"0xDEADBEEF + 1e5":                                      "? + ?",
-		"":                                                      "",
-	} {
-		if got := string(templateSQL([]byte(in))); got != want {
-			t.Errorf("%s\n  is %s\nwant %s", in, got, want)
-		}
-	}
-	for in, want := range map[string]string{
-		"/a/b?c=d": "/a/b", "https://u:p@h:1/a@b#f": "https://h:1/a@b", "https://h/a@b": "https://h/a@b", "nothing": "nothing", "?": "", "https://u@h": "https://h",
-	} {
-		if got := string(templateURL([]byte(in))); got != want {
-			t.Errorf("%s is %s, want %s", in, got, want)
-		}
-	}
-}
-
-// No literal in single quotes is left of any statement.
-func FuzzTemplateSQL(f *testing.F) {
-	f.Add("SELECT 'a', \"b\" FROM t -- c", "x")
-	f.Add("$a$ 'q /* ", "1")
-	f.Fuzz(func(t *testing.T, before, literal string) {
-		if strings.ContainsAny(before, "'\"`$#\\") || strings.Contains(before, "--") || strings.Contains(before, "/*") || strings.ContainsAny(literal, "'\\") {
-			return
-		}
-		got := string(templateSQL([]byte(before + "'" + literal + "'")))
-		if !strings.HasSuffix(got, "?") || strings.Count(got, "'") > 0 {
-			t.Errorf("%q is %q", before+"'"+literal+"'", got)
-		}
-	})
 }
 
 // slow sends traffic to both sides of a window's border, the second slower, and
@@ -549,7 +506,7 @@ func TestKeysThatCollide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := &policy{allow: patterns{"*"}}
+	all := &redact.Policy{Allow: redact.Patterns{"*"}}
 	td := ptrace.NewTraces()
 	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
 	for i := range 3 {

@@ -15,6 +15,8 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/exporter"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
+
+	"github.com/tailscope/tailscope/internal/redact"
 )
 
 // componentType is the type in a configuration.
@@ -41,7 +43,7 @@ func (f *factory) of(c *Config, set exporter.Settings) *shared {
 	defer f.mu.Unlock()
 	s := f.running[c]
 	if s == nil {
-		s = &shared{config: c, set: set, policy: &policy{patterns(c.Attributes.Allow), patterns(c.Attributes.Redact)}}
+		s = &shared{config: c, set: set, policy: &redact.Policy{Allow: c.Attributes.Allow, Redact: c.Attributes.Redact}}
 		s.gone = func() {
 			f.mu.Lock()
 			defer f.mu.Unlock()

@@ -29,7 +29,7 @@ func fromFile(t *testing.T, in *live.Intake, td ptrace.Traces, md pmetric.Metric
 		if err != nil {
 			t.Fatal(err)
 		}
-		in.Store(set.Spans, set.Metrics)
+		in.Store(set.Spans, set.Metrics, nil)
 	}
 }
 

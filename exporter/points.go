@@ -4,6 +4,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/tailscope/tailscope/internal/redact"
 	"github.com/tailscope/tailscope/live"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/trace"
@@ -94,12 +95,13 @@ func (d *decoder) pointAttrs(to []trace.RawAttr, m pcommon.Map) []trace.RawAttr 
 		if len(to) >= maxAttributes {
 			break
 		}
-		if d.policy.redact.match(k) {
+		do := d.policy.OfPoint(k)
+		if do == redact.Drop {
 			continue
 		}
 		raw := value(v)
-		if do := templated[k]; do != keep && raw.Type == trace.String {
-			raw.Bytes = do.template(raw.Bytes)
+		if do != redact.Keep && raw.Type == trace.String {
+			raw.Bytes = do.Template(raw.Bytes)
 		}
 		to = append(to, trace.RawAttr{Key: text(k), Value: raw})
 	}

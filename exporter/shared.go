@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
 
+	"github.com/tailscope/tailscope/internal/redact"
 	"github.com/tailscope/tailscope/live"
 )
 
@@ -22,7 +23,7 @@ import (
 type shared struct {
 	config *Config
 	set    exporter.Settings
-	policy *policy
+	policy *redact.Policy
 	gone   func()
 
 	mu        sync.Mutex
@@ -46,6 +47,7 @@ func (s *shared) start(ctx context.Context, host component.Host) error {
 	if err != nil {
 		return err
 	}
+	s.policy.Reads = o.Analysis.Reads()
 	log := s.set.Logger
 	o.Warn = func(err error) { log.Warn("not all is well", zap.Error(err)) }
 	o.Report = func(p *live.Published) {
@@ -53,7 +55,7 @@ func (s *shared) start(ctx context.Context, host component.Host) error {
 			t.report(p)
 		}
 		if p.Regression() {
-			log.Info("a regression was found", zap.Time("window", p.Window))
+			log.Info("a regression was found", zap.Time("window", p.Window), zap.Bool("open", p.Open))
 		}
 	}
 	if s.telemetry, err = newTelemetry(s.set.MeterProvider); err != nil {

@@ -45,7 +45,7 @@ func newTelemetry(p metric.MeterProvider) (*telemetry, error) {
 		*to = g
 		errs = append(errs, err)
 	}
-	gauge(&t.duration, "tailscope.request.duration", "s", "The target quantile of an endpoint's latency in the last window")
+	gauge(&t.duration, "tailscope.request.duration", "s", "The target quantile of an endpoint's latency in the last window, or in the open one where a regression shows")
 	gauge(&t.regression, "tailscope.regression", "1", "1 where the last window's tail is slower than what it was compared with, else 0")
 	gauge(&t.wait, "tailscope.request.wait", "s", "Of it, what is charged to waiting, backoff and timeouts")
 	gauge(&t.service, "tailscope.request.service", "s", "Of it, what is charged to work")
@@ -84,10 +84,13 @@ func (t *telemetry) observe(e *live.Engine) error {
 	counter("tailscope.traces.cut", "{trace}", "Traces that were analysed after max_age though spans still came", func(s *live.Stats) int64 { return s.Cut })
 	counter("tailscope.points.received", "{point}", "Metric points that came", func(s *live.Stats) int64 { return s.Points })
 	counter("tailscope.points.late", "{point}", "Metric points that came after their window closed", func(s *live.Stats) int64 { return s.LatePoints })
+	counter("tailscope.points.shed", "{point}", "Metric points that did not fit into memory_limit", func(s *live.Stats) int64 { return s.ShedPoints })
 	counter("tailscope.windows", "{window}", "Completed windows", func(s *live.Stats) int64 { return s.Windows })
 	counter("tailscope.reports", "{report}", "Reports made", func(s *live.Stats) int64 { return s.Reports })
 	counter("tailscope.reports.skipped", "{report}", "Reports not made because the one before was not ready", func(s *live.Stats) int64 { return s.Skipped })
-	counter("tailscope.regressions", "{report}", "Reports that found a regression", func(s *live.Stats) int64 { return s.Regressions })
+	counter("tailscope.looks", "{look}", "Comparisons of windows that were still open", func(s *live.Stats) int64 { return s.Looks })
+	counter("tailscope.reports.early", "{report}", "Reports of regressions in windows that were still open", func(s *live.Stats) int64 { return s.Early })
+	counter("tailscope.regressions", "{window}", "Windows in which a regression was found", func(s *live.Stats) int64 { return s.Regressions })
 	gauge("tailscope.memory", "By", "Memory held, about: of open traces, open windows and completed ones", func(s *live.Stats) int64 { return s.SpanBytes + s.RecordBytes + s.KeptBytes })
 	share, err := t.meter.Float64ObservableGauge("tailscope.traces.kept", metric.WithUnit("1"), metric.WithDescription("Share of traces that are taken; below 1 is overload"))
 	errs, all = append(errs, err), append(all, share)

@@ -37,6 +37,7 @@ type Builder struct {
 	mapped  []bool
 	waiting []uint8  // by string of the store: whether a span so named is a wait, once asked
 	procs   []ProcID // by resource of the store
+	streams *population.StreamFinder
 
 	work    []todo
 	proxied []Wait // of the record being built: in front of applications
@@ -62,13 +63,13 @@ type Refs struct{ Client, Work Node }
 
 // NewBuilder returns a Builder of records over the codes of dict.
 func NewBuilder(dict *Dict, s *trace.Store, judge Judge) *Builder {
-	b := &Builder{Dict: dict, Judge: judge, Defects: trace.Tally{}, store: s, namer: trace.NewNamer(s)}
+	b := &Builder{Dict: dict, Judge: judge, Defects: trace.Tally{}, store: s, namer: trace.NewNamer(s), streams: population.NewStreamFinder(s)}
 	b.keys.component, b.keys.nodeID = s.InternString("component"), s.InternString("node_id")
 	return b
 }
 
 // Records calls f for each request of the tree: one for each root, one for each
-// consumer, one for each orphan that is a server or a consumer. f may keep the
+// consumer and each stream that was left open, one for each orphan that is a server or a consumer. f may keep the
 // record. spans gives the nodes of the record's calls until f returns.
 func (b *Builder) Records(t *Tree, f func(r *Record, spans []Refs)) {
 	for i := range t.Spans {
@@ -81,7 +82,7 @@ func (b *Builder) Records(t *Tree, f func(r *Record, spans []Refs)) {
 		case orphan:
 			cut = kind == trace.KindServer || kind == trace.KindConsumer
 		case inner:
-			cut = kind == trace.KindConsumer
+			cut = b.apart(t, n)
 		}
 		if !cut {
 			continue
@@ -98,6 +99,9 @@ func (b *Builder) Record(t *Tree, entry Node) *Record {
 	ref := t.Spans[app]
 	j := b.Judge(t.Store, ref, len(t.Children(app)) > 0)
 	r.Outcome, r.Standing, r.Weight, r.Class, r.Reason = j.Outcome, j.Standing, j.Weight, b.str(j.Class), b.str(j.Reason)
+	if kind := b.stream(t, app); kind != population.NoStream {
+		r.Standing, r.Reason = Stream, b.Dict.InternString(kind.String())
+	}
 	if j.UnknownWeight {
 		b.Defects.Add(trace.UnknownWeight, b.where(t, app))
 	}
@@ -206,6 +210,11 @@ func (b *Builder) call(t *Tree, w todo, first int) {
 		ref.Work = n
 		slot.Callee = b.endpoint(t, n)
 	}
+	for _, n := range [2]Node{ref.Client, ref.Work} {
+		if ref.Work != NoNode && n != NoNode && t.kind(n) != trace.KindInternal && b.streams.Of(t.Spans[n]) != population.NoStream {
+			c.Flags |= Lasting
+		}
+	}
 	c.Slot = b.Dict.Slot(slot)
 	if w.onClient {
 		c.Flags |= OnClient
@@ -231,12 +240,12 @@ func (b *Builder) call(t *Tree, w todo, first int) {
 	}
 }
 
-// queue queues the calls made by one half, but for skip. A consumer is a
-// request of its own.
+// queue queues the calls made by one half, but for skip and for what is a record
+// of its own.
 func (b *Builder) queue(t *Tree, n, skip Node, parent int32, onClient bool) {
 	kids := t.Children(n)
 	for i := len(kids) - 1; i >= 0; i-- {
-		if k := kids[i]; k != skip && t.kind(k) != trace.KindConsumer {
+		if k := kids[i]; k != skip && !b.apart(t, k) {
 			b.work = append(b.work, todo{k, parent, onClient})
 		}
 	}
@@ -266,7 +275,7 @@ func (b *Builder) server(t *Tree, n Node) Node {
 		kind := t.kind(k)
 		if kind == trace.KindServer || kind == trace.KindUnspecified && t.kind(n) == trace.KindUnspecified ||
 			kind == trace.KindUnspecified && t.kind(n) == trace.KindClient && t.service(k) != t.service(n) {
-			if t.flags(k)&trace.FollowsFrom != 0 {
+			if t.flags(k)&trace.FollowsFrom != 0 || b.apart(t, k) {
 				continue
 			}
 			if found != NoNode {

@@ -55,6 +55,8 @@ const (
 	Loser
 	// Redirected marks a call that was told to ask elsewhere.
 	Redirected
+	// Lasting marks a served call that is a stream by the word of either side.
+	Lasting
 )
 
 // A Call is a client span with the server span that it caused, or a span that
@@ -125,6 +127,9 @@ const (
 	Counted  Standing = iota
 	Stream            // a lifetime and not a latency
 	Excluded          // by a rule; Reason names it
+	// Scheduled is begun by a clock and not by somebody who waits. Where an endpoint
+	// has no other requests it counts all the same.
+	Scheduled
 )
 
 // A Record is what is kept of one request. Its codes refer to a Dict.

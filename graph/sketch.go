@@ -111,6 +111,9 @@ func (s *Sketch) Add(ns int64) {
 // N is how many lengths were counted.
 func (s *Sketch) N() int64 { return s.n }
 
+// Bytes is about how much memory the bins of s take, whenever they were added.
+func (s *Sketch) Bytes() int64 { return int64(s.bins.used) * (2 + 8) * 2 }
+
 // Merge adds o's counts.
 func (s *Sketch) Merge(o *Sketch) {
 	for b, c := range o.bins.all() {

@@ -129,6 +129,9 @@ func (d *drawn) section(kind string) string {
 			if r.Orphan {
 				out.WriteString(" orphan")
 			}
+			if r.Standing == Stream {
+				fmt.Fprintf(&out, " stream (%s)", d.dict.String(r.Reason))
+			}
 			out.WriteString("\n")
 		}
 	case "attempts":

@@ -37,6 +37,8 @@ type Asking struct {
 	mixSplit   *MixSplit // by the attribute of a change of mix
 	owned      [2][]ownCall
 	found      []*queue
+	still      []*standstill
+	turned     []*turning
 	called     []*target
 	clipped    float64 // share of requests that a replay of nothing might not give back
 }

@@ -32,7 +32,7 @@ var contention = Cause{
 				out = append(out, a.lockFinding(b))
 			}
 		}
-		return out
+		return append(out, a.turns("contention")...)
 	},
 }
 
@@ -115,6 +115,10 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 		IfRival:  "no",
 		Ran:      true,
 		Outcome:  prose.Sprintf("alone %s → %s, among %.2g or more %s → %s", prose.Ns(was.alone.mean()), prose.Ns(is.alone.mean()), is.many, prose.Ns(among0.mean()), prose.Ns(is.among.mean())),
+	}
+	if e, ok := a.throttled(f.Service); ok {
+		f.Claim += ": its CPU quota stops all of them"
+		f.Evidence = append(f.Evidence, e)
 	}
 	if part < crowdShare {
 		// Most of it is slower alone as well: both are true, and the crowd is the lesser.

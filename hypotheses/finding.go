@@ -55,9 +55,12 @@ type Finding struct {
 	Service, Operation, Peer, Attribute, Value, Instance string
 	Claim                                                string
 
-	// Explains is how much of the target quantile a replay takes away that puts
-	// this back, in ns; Lo and Hi bound it.
+	// Explains is how much of the quantile that causes are asked about a replay
+	// takes away that puts this back, in ns; Lo and Hi bound it.
 	Explains, Lo, Hi float64
+
+	// Target is the same of the target quantile. It differs where the ranking's focus is another.
+	Target Effect
 
 	Strength          Strength
 	Evidence, Against []Evidence

@@ -44,7 +44,7 @@ func (c *Comparison) tally(s *Side) *tally {
 	for _, q := range s.All {
 		w := float64(q.Weight) / graph.OneRequest
 		switch q.Standing {
-		case graph.Excluded, graph.Stream:
+		case graph.Excluded, graph.Stream, graph.Scheduled:
 			t.excluded[c.Reading.Dict.String(q.Reason)] += w
 			continue
 		}

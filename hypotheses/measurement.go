@@ -42,6 +42,7 @@ func (c *Comparison) measurements() []Finding {
 			f.Warnings = append(f.Warnings, "what it explains cannot be told apart from the rest of the change: up to all of it")
 		}
 		f.Explains = math.Abs(f.Explains)
+		f.Target = Effect{f.Explains, f.Lo, f.Hi}
 		f.Evidence = append(f.Evidence, says("spans", c.Pair.Base.N()+c.Pair.Cur.N(), "%s", g.Detail))
 		f.Strength = Moderate
 		if g.Incomparable && g.check.Ran {

@@ -139,10 +139,10 @@ type MixSplit struct {
 	stats.Mix
 }
 
-// splitBy splits the change by an attribute. Requests without it are a kind, too.
-func (a *Asking) splitBy(at *Attribute) *MixSplit {
+// splitBy splits the change of a quantile by an attribute. Requests without it are a kind, too.
+func (a *Asking) splitBy(at *Attribute, quantile float64) *MixSplit {
 	class := func(side int) func(int) int { return func(j int) int { return at.of[side][j] + 1 } }
-	return &MixSplit{at.Key, a.Pair.Mix(a.Options.Quantile, 0.95, class(summary.Baseline), class(summary.Current))}
+	return &MixSplit{at.Key, a.Pair.Mix(quantile, 0.95, class(summary.Baseline), class(summary.Current))}
 }
 
 // separate says how far the mix that a finding blames can be told from slower
@@ -152,7 +152,7 @@ func (a *Asking) separate(f *Finding) {
 		if a.Reading.Dict.String(at.Key) != f.Attribute {
 			continue
 		}
-		m := a.splitBy(at)
+		m := a.splitBy(at, a.Options.Quantile)
 		a.mixSplit = m
 		for _, o := range []struct {
 			stats.Split

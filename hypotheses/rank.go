@@ -17,6 +17,10 @@ type Ranking struct {
 	// findings put back together; NaN where nothing was asked.
 	Unexplained float64
 
+	// Focus is the quantile that the findings are ranked at, see [Comparison.Focus], and Left what is left of its change:
+	// the target and Unexplained where the target shows the change.
+	Focus, Left float64
+
 	// Inexact is the share of requests in which something had to be cut to fit,
 	// so that a replay stands on times that were not recorded.
 	Inexact float64
@@ -46,14 +50,17 @@ const (
 // Rank asks all kinds of causes about a comparison. It is for every verdict but
 // no-regression.
 func Rank(c *Comparison) *Ranking {
-	r := &Ranking{Unexplained: math.NaN()}
+	r := &Ranking{Unexplained: math.NaN(), Left: math.NaN(), Focus: c.Options.Quantile}
 	if c.Pair == nil {
 		return r
 	}
+	target := c.Options.Quantile
+	r.Focus = c.Focus()
+	r.Attributes = c.Attributes()
+	c = c.shownAt(r.Focus)
 	a := NewAsking(c)
 	r.asking = a
-	a.attributes = c.Attributes()
-	r.Attributes, r.Inexact = a.attributes, a.clipped
+	a.attributes, r.Inexact = r.Attributes, a.clipped
 	change := c.Pair.Delta(c.Options.Quantile, 0.95).Change
 	sign := 1.0 // an improvement is replayed too: what became faster, back to how slow it was
 	if c.Verdict.Outcome == stats.Improvement || c.Verdict.Outcome != stats.Regression && change < 0 {
@@ -80,9 +87,12 @@ func Rank(c *Comparison) *Ranking {
 						g(j, p, values)
 					}
 				}
+				replayed := a.latency
 				if len(factors) > 0 {
-					f.Explains, f.Lo, f.Hi = a.effect(a.replay(f.Factor), plain, f.Weights)
+					replayed = a.replay(f.Factor)
+					f.Explains, f.Lo, f.Hi = a.effect(replayed, plain, f.Weights)
 				}
+				f.Target = a.atTarget(&f, target, replayed, plain, f.Weights, sign)
 				mix = append(mix, f)
 			}
 		}
@@ -96,15 +106,21 @@ func Rank(c *Comparison) *Ranking {
 		for _, f := range cause.find(a) {
 			a.follow(&f)
 			asked = append(asked, &f)
-			effects.of(&f, a.put(&f))
+			replayed := a.put(&f)
+			effects.do(func() {
+				f.Explains, f.Lo, f.Hi = a.effect(replayed, a.weights, a.weights)
+				if sign < 0 {
+					f.Explains, f.Lo, f.Hi = -f.Explains, -f.Hi, -f.Lo
+				}
+				if a.worth(f.Explains, change) {
+					f.Target = a.atTarget(&f, target, replayed, a.weights, a.weights, sign)
+				}
+			})
 		}
 	}
 	effects.wait()
 	var found []Finding
 	for _, f := range asked {
-		if sign < 0 {
-			f.Explains, f.Lo, f.Hi = -f.Explains, -f.Hi, -f.Lo
-		}
 		if a.worth(f.Explains, change) {
 			found = append(found, *f)
 		}
@@ -112,12 +128,24 @@ func Rank(c *Comparison) *Ranking {
 	found = append(mix, whole(found)...)
 	order(found)
 	for i := range found {
-		found[i].Strength = strength(c, &found[i], change)
-		a.widen(&found[i], change)
+		f := &found[i]
+		f.Strength = strength(c, f, change)
+		whole := Effect{f.Explains, f.Lo, f.Hi}
+		a.widen(&whole, r.Focus, change)
+		f.Lo, f.Hi = whole.Lo, whole.Hi
+		if r.Focus == target {
+			f.Target = whole
+		} else {
+			a.widen(&f.Target, target, c.Pair.Delta(target, 0.95).Change)
+		}
 	}
 	// What was measured differently is asked about before anything else.
 	r.Findings = append(c.measurements(), found...)
-	r.Unexplained = sign*change - a.together(found, sign)
+	r.Left = sign*change - a.together(found, sign, r.Focus)
+	r.Unexplained = r.Left
+	if r.Focus != target {
+		r.Unexplained = sign*c.Pair.Delta(target, 0.95).Change - a.together(found, sign, target)
+	}
 	if r.Mix = a.mixSplit; r.Mix == nil {
 		var worst *Attribute
 		for _, at := range a.attributes {
@@ -126,24 +154,43 @@ func Rank(c *Comparison) *Ranking {
 			}
 		}
 		if worst != nil {
-			r.Mix = a.splitBy(worst)
+			r.Mix = a.splitBy(worst, target)
+		}
+	} else if r.Focus != target {
+		for _, at := range a.attributes {
+			if at.Key == r.Mix.Key {
+				r.Mix = a.splitBy(at, target)
+			}
 		}
 	}
 	return r
 }
 
-// widen adds to the interval of a finding what the baseline leaves open: a replay puts requests back to where the
-// baseline's quantile was seen, and that is a draw as well. A finding has the part of it that it has of the change.
-func (a *Asking) widen(f *Finding, change float64) {
-	at := a.base().Sample.Quantile(a.Options.Quantile)
-	iv := a.base().Sample.Interval(a.Options.Quantile, 0.95)
-	part := min(1, math.Abs(f.Explains)/math.Abs(change))
+// atTarget is what a finding's replay does to the target quantile.
+func (a *Asking) atTarget(f *Finding, target float64, replayed []int64, w, replayedW []float64, sign float64) Effect {
+	if target == a.Options.Quantile {
+		return Effect{f.Explains, f.Lo, f.Hi}
+	}
+	ns, lo, hi := a.effectAt(target, replayed, w, replayedW)
+	if sign < 0 {
+		ns, lo, hi = -ns, -hi, -lo
+	}
+	return Effect{ns, lo, hi}
+}
+
+// widen adds to the interval of a finding's effect on quantile q what the baseline leaves open: a replay puts requests
+// back to where the baseline's quantile was seen, and that is a draw as well. A finding has the part of it that it has of
+// the change.
+func (a *Asking) widen(f *Effect, q, change float64) {
+	at := a.base().Sample.Quantile(q)
+	iv := a.base().Sample.Interval(q, 0.95)
+	part := min(1, math.Abs(f.NS)/math.Abs(change))
 	off := part * min(at-iv.Lo, iv.Hi-at) // the nearer end: the other is as far as the slowest requests happen to lie
 	if math.IsInf(off, 0) || math.IsNaN(off) {
 		return
 	}
-	f.Hi = f.Explains + math.Hypot(f.Hi-f.Explains, off)
-	f.Lo = f.Explains - math.Hypot(f.Explains-f.Lo, off)
+	f.Hi = f.NS + math.Hypot(f.Hi-f.NS, off)
+	f.Lo = f.NS - math.Hypot(f.NS-f.Lo, off)
 }
 
 // worth reports whether an effect is large enough to be told.
@@ -172,8 +219,8 @@ func (a *Asking) put(f *Finding) []int64 {
 	return out
 }
 
-// together is what all findings put back in one replay take away.
-func (a *Asking) together(found []Finding, sign float64) float64 {
+// together is what all findings put back in one replay take away of quantile q.
+func (a *Asking) together(found []Finding, sign, q float64) float64 {
 	plans := a.plans
 	var factors []Factor
 	weights := a.weights
@@ -201,7 +248,7 @@ func (a *Asking) together(found []Finding, sign float64) float64 {
 	for j := range plain {
 		plain[j] = float64(a.request(j).Weight) / graph.OneRequest
 	}
-	return sign * (a.quantile(a.latency, plain) - a.quantile(out, weights))
+	return sign * float64(stats.Quantile(a.latency, plain, q)-stats.Quantile(out, weights, q))
 }
 
 // order ranks findings by what they explain. Those that explain the same

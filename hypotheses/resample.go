@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/stats"
 )
 
 // resamples is how often a replay's effect is resampled for its interval.
@@ -15,11 +16,16 @@ const resamples = 200
 // interval: blocks of time are resampled, the requests and their replays
 // together. w and replayedW are the requests' weights before and after.
 func (a *Asking) effect(replayed []int64, w, replayedW []float64) (ns, lo, hi float64) {
-	ns = a.quantile(a.latency, w) - a.quantile(replayed, replayedW)
+	return a.effectAt(a.Options.Quantile, replayed, w, replayedW)
+}
+
+// effectAt is the effect on another quantile.
+func (a *Asking) effectAt(quantile float64, replayed []int64, w, replayedW []float64) (ns, lo, hi float64) {
+	ns = float64(stats.Quantile(a.latency, w, quantile) - stats.Quantile(replayed, replayedW, quantile))
 	if a.ranked == nil {
 		a.ranked = ranked(a.latency)
 	}
-	was, is := a.resampled(a.latency, a.ranked, w), a.resampled(replayed, ranked(replayed), replayedW)
+	was, is := a.resampled(quantile, a.latency, a.ranked, w), a.resampled(quantile, replayed, ranked(replayed), replayedW)
 	count := make([]float64, a.nblocks)
 	rng := uint64(len(a.plans))*0x9e3779b97f4a7c15 + 1 + a.Options.Seed*0xd1342543de82ef95
 	if rng == 0 {
@@ -40,18 +46,18 @@ func (a *Asking) effect(replayed []int64, w, replayedW []float64) (ns, lo, hi fl
 	return ns, effects[resamples*25/1000], effects[resamples*975/1000-1]
 }
 
-// effects finds the effects of replays, one by one, while others are replayed.
+// An effects does one thing after the other while its caller goes on: finds what one
+// replay takes away while the next is made.
 type effects struct {
-	*Asking
 	next chan func()
 	done chan struct{}
 }
 
 func (a *Asking) effects() *effects {
 	if a.ranked == nil {
-		a.ranked = ranked(a.latency)
+		a.ranked = ranked(a.latency) // which all read
 	}
-	e := &effects{a, make(chan func(), 1), make(chan struct{})}
+	e := &effects{make(chan func(), 1), make(chan struct{})}
 	go func() {
 		for f := range e.next {
 			f()
@@ -61,12 +67,10 @@ func (a *Asking) effects() *effects {
 	return e
 }
 
-// of sets what a finding explains, given its replay. It is set once wait returns.
-func (e *effects) of(f *Finding, replayed []int64) {
-	w := e.weights
-	e.next <- func() { f.Explains, f.Lo, f.Hi = e.effect(replayed, w, w) }
-}
+// do has f done. It may read what the caller reads, and change what only f knows.
+func (e *effects) do(f func()) { e.next <- f }
 
+// wait returns when all is done.
 func (e *effects) wait() {
 	close(e.next)
 	<-e.done
@@ -94,8 +98,8 @@ type resampled struct {
 	exact  bool      // no sum of weights depends on the order of its terms
 }
 
-func (a *Asking) resampled(ns []int64, ranked []int32, w []float64) *resampled {
-	r := &resampled{a.Options.Quantile, ns, ranked, w, a.blocks, make([]float64, a.nblocks), true}
+func (a *Asking) resampled(q float64, ns []int64, ranked []int32, w []float64) *resampled {
+	r := &resampled{q, ns, ranked, w, a.blocks, make([]float64, a.nblocks), true}
 	total := 0.0
 	for j, x := range w {
 		units := x * graph.OneRequest

@@ -23,23 +23,23 @@ func TestResampledFromTheFarEnd(t *testing.T) {
 		for range 200 {
 			n, blocks := 1+rng.IntN(300), 1+rng.IntN(70)
 			a := &Asking{Comparison: &Comparison{}, nblocks: blocks}
-			a.Options.Quantile = []float64{0, 0.01, 0.5, 0.75, 0.99, 1}[rng.IntN(6)]
+			q := []float64{0, 0.01, 0.5, 0.75, 0.99, 1}[rng.IntN(6)]
 			ns, w := make([]int64, n), make([]float64, n)
 			for j := range ns {
 				ns[j], w[j] = int64(rng.IntN(100)), weight()
 				a.blocks = append(a.blocks, int32(rng.IntN(blocks)))
 			}
-			r := a.resampled(ns, ranked(ns), w)
+			r := a.resampled(q, ns, ranked(ns), w)
 			count := make([]float64, blocks)
 			for range blocks {
 				count[rng.IntN(blocks)]++
 			}
 			if got, want := r.at(count), r.inOrder(count); got != want {
-				t.Fatalf("%s: %d requests in %d blocks drawn %v, quantile %v: %v, in order %v", name, n, blocks, count, a.Options.Quantile, got, want)
+				t.Fatalf("%s: %d requests in %d blocks drawn %v, quantile %v: %v, in order %v", name, n, blocks, count, q, got, want)
 			}
 		}
 	}
-	if r := (&Asking{Comparison: &Comparison{}, nblocks: 1, blocks: []int32{0}}).resampled([]int64{3}, []int32{0}, []float64{0.1}); r.exact || !slices.Equal(r.blocks, []float64{0.1}) {
+	if r := (&Asking{Comparison: &Comparison{}, nblocks: 1, blocks: []int32{0}}).resampled(0.5, []int64{3}, []int32{0}, []float64{0.1}); r.exact || !slices.Equal(r.blocks, []float64{0.1}) {
 		t.Errorf("a tenth of a request is taken for whole units: %+v", r)
 	}
 }

@@ -170,6 +170,7 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 		numbers("spans", len(is.ns), "ms", was.mean()/1e6, is.mean()/1e6, "mean own time of "+op+" per request"),
 		numbers("spans", len(is.ns), "ms", was.at(0.99)/1e6, is.at(0.99)/1e6, "p99 of it"),
 	)
+	a.holds(slot, &f)
 	f.Check = Check{
 		Question: fmt.Sprintf("is the own time of %s longer also when few requests are in it?", op),
 		Rival:    "contention: it is longer only while others run beside it",

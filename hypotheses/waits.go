@@ -96,6 +96,9 @@ const (
 
 // shares says whose the wait's change is.
 func (b *queue) shares() {
+	if b.v.Owner == queuewait.Pause {
+		return // no place is held longer by a process that stands still
+	}
 	if b.v.Model.OK {
 		b.hold, b.arrivals = b.v.Model.HoldShare(), b.v.Model.ArrivalShare()
 		return
@@ -291,6 +294,9 @@ func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 		if b.v.Owner != owner && !unowned || a.isLock(b) {
 			continue
 		}
+		if a.inTurns(b.v) != nil || b.v.Owner == queuewait.Pause && b.v.Stopped != 0 {
+			continue // the turns, or the stops themselves, are asked about
+		}
 		rest := 1 - b.hold - b.arrivals - b.mix
 		if rest < 0.02 {
 			continue
@@ -431,7 +437,7 @@ var load = Cause{
 	find: func(a *Asking) []Finding {
 		var out []Finding
 		for _, b := range a.queues() {
-			if !b.v.Claimed() || b.arrivals < 0.05 {
+			if !b.v.Claimed() || b.arrivals < 0.05 || a.inTurns(b.v) != nil {
 				continue
 			}
 			f := a.waitFinding(b, "load")
@@ -454,7 +460,7 @@ var load = Cause{
 			f.Factor = a.waitBack(b, b.arrivals)
 			out = append(out, f)
 		}
-		return out
+		return append(out, a.turns("load")...)
 	},
 }
 

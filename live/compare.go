@@ -2,8 +2,11 @@ package live
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tailscope/tailscope/analysis"
@@ -14,12 +17,14 @@ import (
 	"github.com/tailscope/tailscope/trace"
 )
 
-// A Published is a report that was made when a window closed.
+// A Published is a report that was made when a window closed, or when a regression
+// showed in an open one.
 type Published struct {
 	Report *report.Report
 	At     time.Time // when the window was closed
 	Window time.Time // when it began; zero if there is one window only
 	Cut    bool      // the window was cut off by the end of the engine
+	Open   bool      // the window goes on: a regression showed in what there is of it
 
 	// Rendered is the report in the formats json, markdown and text.
 	Rendered map[string][]byte
@@ -53,6 +58,36 @@ type job struct {
 	cut        bool
 	sides      [2][]part
 	pinned     bool
+	points     int64 // that did not fit into the window
+	told       *told // of the window; nil: it was not looked at
+
+	// Of a window that is still open: what it holds so far ended before upTo. It is
+	// one of so many looks.
+	open  bool
+	upTo  time.Time
+	looks int
+	began time.Time // by the clock, of how long it takes; zero: that does not matter
+}
+
+// told is the endpoints of which it was told that they got slower while a window
+// was open. Only who makes reports looks at it.
+type told struct{ endpoints map[[2]string]bool }
+
+// note adds the endpoints that a report says got slower, and reports whether one is
+// new.
+func (t *told) note(p *Published) (fresh bool) {
+	for i := range p.Report.Endpoints {
+		if e := &p.Report.Endpoints[i]; e.Whole() && e.Verdict == report.Regression {
+			k := [2]string{e.Service, e.Operation}
+			if !t.endpoints[k] {
+				if t.endpoints == nil {
+					t.endpoints = map[[2]string]bool{}
+				}
+				t.endpoints[k], fresh = true, true
+			}
+		}
+	}
+	return fresh
 }
 
 // report has a report made of a window that was just completed.
@@ -60,56 +95,117 @@ func (e *Engine) report(c *completed, now time.Time) {
 	if e.o.NoReports {
 		return
 	}
-	j := job{at: now, index: c.index, cut: c.open}
+	j := job{at: now, index: c.index, cut: c.open, sides: e.sides(e.completed, c), pinned: e.o.Compare == Pinned, points: c.points, told: c.told}
 	if e.o.Window > 0 {
 		j.window = e.begins(c.index)
 	}
+	e.due = append(e.due, j)
+}
+
+// sides are what is compared of a window, which is one of all.
+func (e *Engine) sides(all []*completed, c *completed) (sides [2][]part) {
 	switch e.o.Compare {
 	case ByTime:
-		for _, o := range e.completed {
+		for _, o := range all {
 			if o.index < c.index {
-				j.sides[summary.Baseline] = append(j.sides[summary.Baseline], o.parts...)
+				sides[summary.Baseline] = append(sides[summary.Baseline], o.parts...)
 			}
 		}
-		j.sides[summary.Current] = c.parts
+		sides[summary.Current] = c.parts
 	case ByVersion:
-		base, cur, both := versions(e.completed)
-		for _, o := range e.completed {
+		base, cur, both := versions(all)
+		for _, o := range all {
 			for _, p := range o.parts {
 				switch {
 				case p.version == cur:
-					j.sides[summary.Current] = append(j.sides[summary.Current], p)
+					sides[summary.Current] = append(sides[summary.Current], p)
 				case both && p.version == base:
-					j.sides[summary.Baseline] = append(j.sides[summary.Baseline], p)
+					sides[summary.Baseline] = append(sides[summary.Baseline], p)
 				}
 			}
 		}
 	case Pinned:
-		j.sides[summary.Baseline] = []part{{snapshot: e.o.Baseline, name: "pinned baseline"}}
-		j.pinned = true
-		j.sides[summary.Current] = c.parts
+		sides[summary.Baseline] = []part{{snapshot: e.o.Baseline, name: "pinned baseline"}}
+		sides[summary.Current] = c.parts
 	}
-	if e.jobs == nil {
-		e.publish(j)
+	return sides
+}
+
+// look compares the open windows, as far as they are, some times while they last:
+// an incident should not have to wait for the end of its window. To look often
+// would be to find something by chance; so the looks at a window share one alpha,
+// which comes on top of that of its end. While a report is being made nobody looks,
+// and looks may take a tenth of the time at most.
+func (e *Engine) look(now time.Time) {
+	if e.o.Looks == 0 || e.o.Window == 0 || e.o.NoReports || e.making.Load() || len(e.jobs) > 0 || now.UnixNano() < e.nextLook.Load() {
 		return
 	}
-	select {
-	case e.jobs <- j:
-	default:
-		e.total.Skipped++
+	for _, i := range slices.Sorted(maps.Keys(e.windows)) {
+		w := e.windows[i]
+		upTo := now.Add(-2 * e.o.Quiet) // later traces may not be whole
+		n := int(float64(upTo.Sub(e.begins(i))) / float64(e.o.Window) * float64(e.o.Looks+1))
+		if n <= w.looked || n > e.o.Looks {
+			continue
+		}
+		w.looked = n
+		began := time.Time{}
+		if e.jobs != nil {
+			began = time.Now()
+		}
+		c := &completed{index: i, open: true, points: w.points}
+		for _, v := range slices.Sorted(maps.Keys(w.parts)) {
+			if s := w.parts[v]; v != metricsPart {
+				c.parts = append(c.parts, part{version: v, first: s.Counts.From, requests: len(s.Records), sum: s, name: "the open window"})
+			}
+		}
+		sides := e.sides(append(slices.Clone(e.completed), c), c)
+		if len(sides[summary.Baseline]) == 0 || len(sides[summary.Current]) == 0 {
+			continue
+		}
+		for s := range sides {
+			metrics := false
+			for k := range sides[s] {
+				if p := &sides[s][k]; p.sum != nil {
+					p.snapshot, p.sum, metrics = summary.Encode([]*summary.Summary{p.sum}), nil, true
+				}
+			}
+			if m := w.parts[metricsPart]; metrics && m != nil {
+				sides[s] = append(slices.Clone(sides[s]), part{snapshot: summary.Encode([]*summary.Summary{m}), name: "the open window"})
+			}
+		}
+		e.make(job{at: now, window: e.begins(i), index: i, sides: sides, pinned: e.o.Compare == Pinned, points: w.points, told: w.told,
+			open: true, upTo: upTo, looks: e.o.Looks, began: began})
+		return
 	}
 }
 
-// publish makes a report.
+// publish makes a report. That of an open window is kept only if it tells of a
+// regression that was not told of before.
 func (e *Engine) publish(j job) {
 	p, err := e.analyze(j)
+	if !j.began.IsZero() {
+		e.nextLook.Store(j.at.Add(10 * time.Since(j.began)).UnixNano())
+	}
 	if err != nil {
-		e.o.warn(fmt.Errorf("live: the report of the window from %s: %w", j.window.Format(time.RFC3339), err))
+		if e.work.Err() == nil {
+			err = fmt.Errorf("live: the report of the window from %s: %w", j.window.Format(time.RFC3339), err)
+		} else {
+			err = errors.New("live: the deadline came before the last report was made")
+		}
+		e.o.warn(err)
 		return
 	}
-	e.reports.Add(1)
+	known := j.told != nil && len(j.told.endpoints) > 0
 	regression := p.Regression()
-	if regression {
+	if j.open {
+		e.looks.Add(1)
+		if !j.told.note(p) {
+			return
+		}
+		e.early.Add(1)
+	}
+	e.reports.Add(1)
+	if regression && !known {
 		e.regressions.Add(1)
 	}
 	e.latest.Store(p)
@@ -146,19 +242,34 @@ func (e *Engine) analyze(j job) (*Published, error) {
 			}
 			l.Files = append(l.Files, f)
 			for _, s := range joined {
-				s.Bound(e.recordBudget / 2 / int64(len(joined)))
+				share := e.recordBudget / 2 / int64(len(joined))
+				s.BoundFolds(share / 2)
+				s.Bound(max(share/2, share-s.FoldBytes()))
 			}
 		}
 		l.Sides[side] = joined
 	}
-	rep, err := analysis.Analyze(l, &o)
+	if j.open {
+		o.Alpha /= float64(j.looks)
+	}
+	rep, err := analysis.AnalyzeContext(e.work, l, &o)
 	if err != nil {
 		return nil, err
+	}
+	p := &Published{Report: rep, At: j.at, Window: j.window, Cut: j.cut, Open: j.open, Rendered: map[string][]byte{}}
+	if j.open {
+		rep.Warnings = append(rep.Warnings, fmt.Sprintf("The current window is still open: this is one of %d looks at it, so far as it ended before %s, at an alpha of %.2g each",
+			j.looks, j.upTo.UTC().Format("15:04:05 MST"), o.Alpha))
 	}
 	if j.cut {
 		rep.Warnings = append(rep.Warnings, "The current window was cut off: the stream ended before the window did")
 	}
-	p := &Published{Report: rep, At: j.at, Window: j.window, Cut: j.cut, Rendered: map[string][]byte{}}
+	if j.points > 0 {
+		rep.Warnings = append(rep.Warnings, fmt.Sprintf("%d metric points of the current window did not fit into memory: the metrics tell of a part of it", j.points))
+	}
+	if !j.open && j.told != nil && len(j.told.endpoints) > 0 && !p.Regression() {
+		rep.Warnings = append(rep.Warnings, "A regression that was reported while the current window was open does not show in the whole of it")
+	}
 	for name, render := range renderers {
 		var b bytes.Buffer
 		if err := render(&b, rep); err != nil {

@@ -212,15 +212,13 @@ func (e *Engine) resume() error {
 			}
 			w := e.windows[index]
 			if w == nil {
-				w = &window{index: index, parts: map[string]*summary.Summary{}}
+				w = newWindow(index)
 				e.windows[index] = w
 			}
 			for _, r := range runs {
-				for _, rec := range r.Records {
-					w.bytes += recordBytes(rec)
-				}
 				w.part(version).Merge(r)
 			}
+			w.bytes += w.part(version).Bytes()
 			continue
 		}
 		c := byIndex[index]

@@ -35,19 +35,29 @@ type Engine struct {
 	epoch uint64
 
 	// Memory. Spans that are held may take spanBudget, records of open windows
-	// recordBudget.
+	// recordBudget, folds included.
 	gate                     atomic.Uint64 // traces with smaller keys are shed
 	coming, held             atomic.Int64  // bytes of spans in the slots, and behind them
 	raiseAt                  atomic.Int64
 	raise                    sync.Mutex
 	wake                     chan struct{}
 	spanBudget, recordBudget int64
+	pointBytes               atomic.Int64 // of metric points that no window holds yet
+	pointBudget              int64        // for those, and for those that open windows hold
 
 	closed atomic.Bool
-	jobs   chan job // nil: reports are made in Tick
+	halt   atomic.Bool // what is folded stays as it is: Run ends
 	latest atomic.Pointer[Published]
 
-	reports, regressions atomic.Int64
+	// Reports are made by Run in a goroutine of its own, or else in Tick.
+	jobs      chan job        // nil: in Tick
+	published chan struct{}   // closed when that goroutine has ended
+	work      context.Context // of the analysis
+	abort     context.CancelFunc
+	making    atomic.Bool
+	nextLook  atomic.Int64 // the time before which no open window is looked at
+
+	reports, regressions, looks, early atomic.Int64
 
 	stats atomic.Pointer[Stats]
 
@@ -61,6 +71,7 @@ type Engine struct {
 	last      int64 // the index of the last closed window
 	anyClosed bool
 	completed []*completed
+	due       []job // reports of windows that were just completed
 	total     Stats
 }
 
@@ -71,6 +82,7 @@ type generation struct {
 	spans  *trace.Store
 	points *metric.Store
 	gate   key                     // the highest while it was gathered
+	bytes  int64                   // of points
 	first  map[trace.TraceID]int64 // the generation in which a trace began that did not in this one
 }
 
@@ -83,9 +95,10 @@ func Open(o Options) (*Engine, error) {
 		o: o, seed: maphash.MakeSeed(), wake: make(chan struct{}, 1), windows: map[int64]*window{},
 		// What is held is garbage for a while before it is freed, and reports need
 		// room too.
-		spanBudget: o.Memory / 4, recordBudget: o.Memory / 4,
+		spanBudget: o.Memory / 4, recordBudget: o.Memory / 4, pointBudget: o.Memory / 16,
 		recent: memory{keep: lateFor, budget: o.Memory / 16},
 	}
+	e.work, e.abort = context.WithCancel(context.Background())
 	e.raiseAt.Store(e.spanBudget)
 	e.recent.next()
 	for range max(1, runtime.GOMAXPROCS(0)) {
@@ -110,19 +123,24 @@ func (e *Engine) generation(n int64) *generation {
 	return &generation{n: n, spans: e.store(t), points: metric.NewStore(t), gate: key(e.gate.Load()), first: map[trace.TraceID]int64{}}
 }
 
-// Run ticks until ctx ends. It makes reports in a goroutine of its own, which has
-// ended when Run returns. It does not close the engine.
+// Run ticks until ctx ends. It makes reports in a goroutine of its own, for which
+// Close waits. It does not close the engine.
 func (e *Engine) Run(ctx context.Context) {
-	jobs := make(chan job, 1)
+	jobs, published := make(chan job, 1), make(chan struct{})
 	e.mu.Lock()
-	e.jobs = jobs
+	e.jobs, e.published = jobs, published
 	e.mu.Unlock()
-	var wg sync.WaitGroup
-	wg.Go(func() {
+	go func() {
+		defer close(published)
 		for j := range jobs {
+			e.making.Store(true)
 			e.publish(j)
+			e.making.Store(false)
 		}
-	})
+	}()
+	e.halt.Store(false)
+	stop := context.AfterFunc(ctx, func() { e.halt.Store(true) })
+	defer stop()
 	every := min(max(e.o.Quiet/10, 10*time.Millisecond), time.Second)
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -139,10 +157,16 @@ func (e *Engine) Run(ctx context.Context) {
 		}
 	}
 	e.mu.Lock()
-	e.jobs = nil
+	e.noMore()
 	e.mu.Unlock()
-	close(jobs)
-	wg.Wait()
+}
+
+// noMore ends the goroutine that makes reports when it is through.
+func (e *Engine) noMore() {
+	if e.jobs != nil {
+		close(e.jobs)
+		e.jobs = nil
+	}
 }
 
 // Tick does what is due at now.
@@ -160,30 +184,77 @@ func (e *Engine) Tick(now time.Time) {
 		e.rotate(now)
 		e.turned = now
 	}
-	e.closeWindows(now, false)
+	e.closeWindows(now, nil)
+	for _, j := range e.due {
+		e.make(j)
+	}
+	e.due = nil
+	e.look(now)
 	e.account()
 }
 
-// Close ends the stream: what is open is analysed as it is, as long as ctx
-// lasts, and the open windows are kept for an engine that goes on. What then is
-// still open is lost, and its count is in Stats.
+// make has a report made.
+func (e *Engine) make(j job) {
+	if e.jobs == nil {
+		e.publish(j)
+		return
+	}
+	select {
+	case e.jobs <- j:
+	default:
+		e.total.Skipped++
+	}
+}
+
+// Close ends the stream, as long as ctx lasts: what is open is analysed as it is,
+// for half of that time at most; the open windows are kept for an engine that
+// goes on; and then the last report is made. What is still open at the end is
+// lost, and its count is in Stats.
 func (e *Engine) Close(ctx context.Context, now time.Time) error {
 	if e.closed.Swap(true) {
 		return nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	defer e.account()
-	for _, step := range []func(){
-		func() { e.collect(true) },
-		func() { e.fold(e.prev, e.gen, now) },
-		func() { e.prev = e.generation(0); e.fold(e.gen, e.prev, now); e.gen = e.generation(0) },
-		func() { e.closeWindows(now, true) },
-	} {
-		if err := ctx.Err(); err != nil {
-			return errors.Join(errors.New("live: the deadline came before all was analysed"), err)
+	defer e.abort()
+	late := errors.New("live: the deadline came before all was analysed")
+	over := func() bool { return ctx.Err() != nil }
+	enough := over
+	if d, ok := ctx.Deadline(); ok {
+		half := time.Now().Add(time.Until(d) / 2)
+		enough = func() bool { return over() || time.Now().After(half) }
+	}
+	e.collect(true)
+	e.fold(e.prev, e.gen, now, enough)
+	e.prev = e.generation(0)
+	e.fold(e.gen, e.prev, now, enough)
+	e.gen = e.generation(0)
+	e.hold()
+	e.closeWindows(now, over)
+	e.account()
+	if over() {
+		return errors.Join(late, ctx.Err())
+	}
+	e.noMore()
+	if e.published != nil { // what is being made comes before what is made here
+		select {
+		case <-e.published:
+		case <-ctx.Done():
+			return errors.Join(late, ctx.Err())
 		}
-		step()
+	}
+	stop := context.AfterFunc(ctx, e.abort)
+	defer stop()
+	for _, j := range e.due {
+		e.publish(j)
+	}
+	e.due = nil
+	e.account()
+	if over() {
+		return errors.Join(late, ctx.Err())
+	}
+	if n := e.Stats().Open; n > 0 {
+		return late
 	}
 	return nil
 }
@@ -197,17 +268,14 @@ func (e *Engine) collect(turn bool) {
 	var freed int64
 	for _, s := range e.slots {
 		s.Lock()
-		spans, points := s.spans, s.points
+		stores, points := append(s.full, s.spans), s.points
 		view := s.Tables.View()
 		c, keys, remap := s.counts, s.shedKeys, s.remap
 		freed += s.bytes
-		s.counts, s.shedKeys, s.bytes = counts{}, nil, 0
-		spare := s.spare
 		if turn {
 			s.begin(e.epoch)
 		} else {
-			s.spans, s.spare = spare, nil
-			s.points = metric.NewStore(s.Tables)
+			s.fresh()
 		}
 		s.Unlock()
 
@@ -216,18 +284,24 @@ func (e *Engine) collect(turn bool) {
 		e.total.Analysed += c.rejected
 		e.total.Rejected += c.rejected
 		e.total.Points += c.points
+		e.total.ShedPoints += c.shedPoints
+		e.gen.bytes += c.pointBytes
 		for _, k := range keys {
 			e.recent.last().shed.add(k)
 		}
-		if spans.Len() > 0 || points.Points() > 0 {
-			e.gen.spans.AbsorbMore(view, remap)
+		e.gen.spans.AbsorbMore(view, remap)
+		e.gen.points.Append(points, remap)
+		for _, spans := range stores {
 			e.gen.spans.Append(spans, remap)
-			e.gen.points.Append(points, remap)
-		}
-		if !turn {
-			spans.Reset()
+			if turn {
+				spans = spans.Renew(s.Tables) // nobody but collect changes what Tables are
+			} else {
+				spans.Reset()
+			}
 			s.Lock()
-			s.spare = spans
+			if len(s.spare) < spares && spans.Cap() <= 2*chunk {
+				s.spare = append(s.spare, spans)
+			}
 			s.Unlock()
 		}
 	}
@@ -295,13 +369,13 @@ func (e *Engine) rotate(now time.Time) {
 	e.peak = 0
 	old, sealed := e.prev, e.gen
 	e.gen, e.prev = e.generation(sealed.n+1), sealed
-	e.fold(old, sealed, now)
+	e.fold(old, sealed, now, e.halt.Load)
 	e.hold()
 }
 
 // fold analyses the traces of g that no span of next belongs to, and moves the
-// others there.
-func (e *Engine) fold(g, next *generation, now time.Time) {
+// others there. So it does with those that are left when it is enough.
+func (e *Engine) fold(g, next *generation, now time.Time, enough func() bool) {
 	var goesOn set
 	var last trace.TraceID
 	for r := range trace.SpanRef(next.spans.Len()) {
@@ -328,7 +402,7 @@ func (e *Engine) fold(g, next *generation, now time.Time) {
 			e.total.Shed += n
 		case e.recent.done(k):
 			e.total.Late += n
-		case goesOn.has(k) && first > oldest:
+		case goesOn.has(k) && first > oldest || enough():
 			next.spans.AppendSpans(g.spans, refs, moves)
 			next.first[id] = first
 		default:
@@ -341,5 +415,7 @@ func (e *Engine) fold(g, next *generation, now time.Time) {
 	})
 	f.close()
 	e.points(g.points, now)
+	e.pointBytes.Add(-g.bytes)
+	g.bytes = 0
 	g.spans, g.points = e.store(trace.NewTables()), metric.NewStore(trace.NewTables())
 }

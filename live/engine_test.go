@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -30,6 +31,7 @@ var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func open(t *testing.T, change func(*Options)) *Engine {
 	t.Helper()
 	o := New()
+	o.Looks = 0
 	o.Warn = func(err error) { t.Error(err) }
 	if change != nil {
 		change(&o)
@@ -53,7 +55,7 @@ func checked(t *testing.T, e *Engine) Stats {
 
 func add(t *testing.T, e *Engine, s *trace.Store) {
 	t.Helper()
-	if err := e.Add(func(in *Intake) { in.Store(s, nil) }); err != nil {
+	if err := e.Add(func(in *Intake) { in.Store(s, nil, nil) }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -612,6 +614,264 @@ func checkedNow(t *testing.T, e *Engine) {
 	}
 }
 
+// A regression is told of while its window is open, once, and once more when the
+// window closes. One burst is none.
+func TestLooks(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		slow  time.Duration // of the window
+		early int
+		holds bool
+	}{{"to the end", time.Minute, 1, true}, {"a moment", 4 * time.Second, 0, false}, {"not at all", 0, 0, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			var reports []*Published
+			e := open(t, func(o *Options) {
+				o.Window, o.Quiet, o.MaxAge, o.Dir, o.Looks = time.Minute, 2*time.Second, 20*time.Second, dir, 7
+				o.OnlyRegressions = true
+				o.Report = func(p *Published) { reports = append(reports, p) }
+			})
+			traffic(t, e, epoch, 2*time.Minute, 20, 0, "")
+			at := epoch.Add(2 * time.Minute)
+			traffic(t, e, at, c.slow, 20, 300*time.Millisecond, "")
+			traffic(t, e, at.Add(c.slow), time.Minute-c.slow, 20, 0, "")
+			idle(t, e, at.Add(time.Minute), 30*time.Second)
+			early := 0
+			for _, p := range reports {
+				if !p.Open {
+					continue
+				}
+				early++
+				if !p.Regression() || !p.Window.Equal(at) || p.At.After(at.Add(40*time.Second)) || len(p.Report.Warnings) == 0 {
+					t.Errorf("an early report of the window from %v, made at %v: %v", p.Window, p.At, p.Report.Warnings)
+				}
+				if float64(p.Report.Run.Alpha) >= 0.05/2 {
+					t.Errorf("a look has an alpha of %v", p.Report.Run.Alpha)
+				}
+			}
+			last := reports[len(reports)-1]
+			if early != c.early || last.Open || last.Regression() != c.holds {
+				t.Fatalf("%d early reports; the last is of an open window: %v, of a regression: %v", early, last.Open, last.Regression())
+			}
+			s := checked(t, e)
+			if s.Early != int64(c.early) || s.Regressions != int64(c.early) || s.Looks != 7 && s.Looks != 14 {
+				t.Errorf("%+v", s)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "regression-20260301T120200Z.json")); (err == nil) != (c.early > 0) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// What a look found and the whole window does not show is told of when it closes.
+func TestLookThatDoesNotHold(t *testing.T) {
+	var last *Published
+	e := open(t, func(o *Options) {
+		o.Window, o.Quiet, o.MaxAge, o.Looks = time.Minute, 2*time.Second, 20*time.Second, 7
+		o.Report = func(p *Published) { last = p }
+	})
+	traffic(t, e, epoch, 90*time.Second, 20, 0, "")
+	for _, w := range e.windows {
+		w.told.endpoints = map[[2]string]bool{{"gateway", "GET /checkout"}: true}
+	}
+	traffic(t, e, epoch.Add(90*time.Second), 30*time.Second, 20, 0, "")
+	idle(t, e, epoch.Add(2*time.Minute), 20*time.Second)
+	if !strings.Contains(strings.Join(last.Report.Warnings, " "), "does not show in the whole") {
+		t.Errorf("%q", last.Report.Warnings)
+	}
+}
+
+// Looks find versions and pinned baselines too, and metrics come with them.
+func TestLooksOfVersions(t *testing.T) {
+	var early *Published
+	e := open(t, func(o *Options) {
+		o.Window, o.Quiet, o.MaxAge, o.Compare, o.Looks = time.Minute, 2*time.Second, 20*time.Second, ByVersion, 3
+		o.Report = func(p *Published) {
+			if p.Open {
+				early = p
+			}
+		}
+	})
+	for i := range 40 {
+		at := epoch.Add(time.Duration(i) * time.Second)
+		traffic(t, e, at, time.Second, 20, 0, "1.9")
+		if i >= 5 {
+			traffic(t, e, at.Add(time.Millisecond), time.Second, 10, 300*time.Millisecond, "2.0")
+		}
+		point(t, e, "db.client.connection.count", at, float64(i))
+	}
+	if early == nil {
+		t.Fatal("nothing was found in the open window")
+	}
+	if early.Report.Endpoints[0].Verdict != report.Regression || len(early.Report.Metrics) != 2 {
+		t.Errorf("%s, %d metrics", early.Report.Endpoints[0].Verdict, len(early.Report.Metrics))
+	}
+	traffic(t, e, epoch.Add(40*time.Second), 20*time.Second, 20, 0, "1.9")
+	idle(t, e, epoch.Add(time.Minute), 30*time.Second) // to look has changed nothing of the window
+	if r := e.Latest().Report; e.Latest().Open || r.Endpoints[0].Requests.Current.Sampled != 350 || r.Endpoints[0].Requests.Baseline.Sampled != 1200 || r.Metrics[0].Points != 40 {
+		t.Errorf("%+v", r.Endpoints[0].Requests)
+	}
+}
+
+// Whatever is done with what was taken, and however long it takes: nobody who
+// brings more waits for it, the counts can be read, and memory stays bounded.
+func TestStalledAnalysisDelaysNothing(t *testing.T) {
+	stalled, goOn := make(chan struct{}), make(chan struct{})
+	e := open(t, func(o *Options) {
+		o.Window, o.Quiet, o.MaxAge, o.Memory = time.Second, 10*time.Millisecond, time.Second, MinMemory
+		o.Report = func(*Published) { close(stalled); <-goOn }
+	})
+	q := request{start: time.Now().Add(-time.Minute), took: 5e6, backend: 1e6}
+	q.id = 1
+	send(t, e, q)
+	now := time.Now()
+	ended := make(chan struct{})
+	go func() { // a Tick that does not end, by the report of the window
+		defer close(ended)
+		for i := range 8 {
+			e.Tick(now.Add(time.Duration(i) * 10 * time.Second))
+			if e.reports.Load() > 0 {
+				return
+			}
+		}
+	}()
+	<-stalled
+	var wg sync.WaitGroup
+	const senders, each = 4, 20_000
+	for k := range senders {
+		wg.Go(func() {
+			for i := range each {
+				q := q
+				q.id = uint64(k*each + i + 2)
+				if err := e.Add(func(in *Intake) { q.spans(in) }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait() // while the analysis stands
+	if s := e.Stats(); s.Reports == 1 && s.Open > 3 {
+		t.Errorf("the counts are not those of the last tick: %+v", s)
+	}
+	if held := e.coming.Load() + e.held.Load(); held > 2*e.spanBudget {
+		t.Errorf("%d KiB are held of %d", held>>10, e.spanBudget>>10)
+	}
+	close(goOn)
+	<-ended
+	e.o.Report = nil
+	if err := e.Close(context.Background(), now); err != nil {
+		t.Fatal(err)
+	}
+	if s := checked(t, e); s.Received != 3*(senders*each+1) || s.Shed == 0 || s.Open != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// The records and the folds of open windows fit into their share, and what is left
+// stands for all.
+func TestWindowsFitIntoMemory(t *testing.T) {
+	var last *Published
+	e := open(t, func(o *Options) {
+		o.Window, o.Quiet, o.MaxAge, o.Memory = 5*time.Minute, 10*time.Second, time.Minute, MinMemory
+		o.Report = func(p *Published) { last = p }
+	})
+	rng := rand.New(rand.NewPCG(9, 9))
+	sent := 0
+	for now := epoch; now.Before(epoch.Add(5 * time.Minute)); now = now.Add(time.Second) {
+		for range 60 {
+			send(t, e, request{id: rng.Uint64(), start: now, took: 12 * time.Millisecond, backend: time.Duration(1+rng.IntN(1e7)) * time.Nanosecond})
+			sent++
+		}
+		e.Tick(now.Add(time.Second))
+		if s := checked(t, e); s.RecordBytes > e.recordBudget {
+			t.Fatalf("%d KiB are held of %d", s.RecordBytes>>10, e.recordBudget>>10)
+		}
+	}
+	idle(t, e, epoch.Add(5*time.Minute), time.Minute)
+	s := checked(t, e)
+	if s.Shed != 0 || last == nil {
+		t.Fatalf("%+v", s)
+	}
+	if r := last.Report.Endpoints[0].Requests.Current; math.Abs(float64(r.Estimated)-float64(sent)) > 1 || r.Sampled >= int64(sent) {
+		t.Errorf("%d requests are said to stand for %v; there were %d", r.Sampled, r.Estimated, sent)
+	}
+}
+
+// Metric points that do not fit are shed and counted, and the report says so.
+func TestPointsFitIntoMemory(t *testing.T) {
+	var last *Published
+	e := open(t, func(o *Options) {
+		o.Window, o.Quiet, o.MaxAge, o.Memory = time.Minute, 2*time.Second, 20*time.Second, MinMemory
+		o.Report = func(p *Published) { last = p }
+	})
+	n := int64(0)
+	for i := range 60 {
+		now := epoch.Add(time.Duration(i) * time.Second)
+		send(t, e, request{id: uint64(i + 1), start: now, took: 5e6, backend: 1e6})
+		for k := range 400 {
+			point(t, e, fmt.Sprintf("metric.%d", k), now, float64(i))
+			n++
+		}
+		e.Tick(now.Add(time.Second))
+		if held := e.pointBytes.Load(); held > e.pointBudget+e.pointBudget/8 {
+			t.Fatalf("%d KiB wait", held>>10)
+		}
+	}
+	idle(t, e, epoch.Add(time.Minute), 30*time.Second)
+	s := checked(t, e)
+	if s.Points != n || s.ShedPoints == 0 || s.ShedPoints == n || e.pointBytes.Load() != 0 {
+		t.Errorf("%+v", s)
+	}
+	if !strings.Contains(strings.Join(last.Report.Warnings, " "), "did not fit into memory") {
+		t.Errorf("%q", last.Report.Warnings)
+	}
+}
+
+// A lapsing context ends when it has been asked so often.
+type lapsing struct {
+	context.Context
+	left int
+	by   time.Time
+}
+
+func (l *lapsing) Err() error {
+	if l.left--; l.left < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+func (l *lapsing) Deadline() (time.Time, bool) { return l.by, !l.by.IsZero() }
+
+// A deadline that comes in the middle of a step is kept too; and half of the time
+// is for what was analysed to be written.
+func TestCloseKeepsItsDeadlineInside(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		ctx  *lapsing
+	}{{"in the middle", &lapsing{context.Background(), 300, time.Time{}}}, {"half", &lapsing{context.Background(), 1e9, time.Now().Add(-time.Hour)}}} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			e := open(t, func(o *Options) { o.Dir = dir })
+			traffic(t, e, epoch, 40*time.Second, 20, 0, "")
+			before := checked(t, e)
+			if err := e.Close(c.ctx, epoch.Add(40*time.Second)); err == nil {
+				t.Error("no error")
+			}
+			s := checked(t, e)
+			found, _ := filepath.Glob(filepath.Join(dir, "open-*.snap"))
+			if c.name == "half" {
+				if s.Analysed != before.Analysed || s.Open == 0 || len(found) != 1 {
+					t.Errorf("%+v then %+v; written: %v", before, s, found)
+				}
+			} else if s.Analysed <= before.Analysed || s.Analysed > before.Analysed+900 || s.Open == 0 {
+				t.Errorf("%+v then %+v", before, s)
+			}
+		})
+	}
+}
+
 // A deadline that is over leaves what is open open, and says so.
 func TestCloseKeepsItsDeadline(t *testing.T) {
 	e := open(t, nil)
@@ -632,7 +892,7 @@ func TestCheckNamesTheField(t *testing.T) {
 		"max_age": func(o *Options) { o.MaxAge = time.Second }, "history": func(o *Options) { o.History = 0 },
 		"memory_limit": func(o *Options) { o.Memory = 1 }, "retain": func(o *Options) { o.Dir, o.Retain = "x", 3 },
 		"baseline": func(o *Options) { o.Compare = Pinned }, "version_of": func(o *Options) { o.VersionOf = "x" },
-		"compare": func(o *Options) { o.Compare = "weather" }, "formats": func(o *Options) { o.Formats = []string{"pdf"} },
+		"looks": func(o *Options) { o.Looks = -1 }, "compare": func(o *Options) { o.Compare = "weather" }, "formats": func(o *Options) { o.Formats = []string{"pdf"} },
 	} {
 		o := New()
 		change(&o)

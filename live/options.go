@@ -39,6 +39,11 @@ type Options struct {
 
 	Compare Comparison
 
+	// Looks is how many times a window is compared while it is open, evenly over
+	// its length; a report is made where that shows a regression. Zero: only when it
+	// closes.
+	Looks int
+
 	// VersionOf is the service whose version counts; empty: that of the service
 	// where the trace begins.
 	VersionOf string
@@ -77,7 +82,7 @@ const MinMemory = 16 << 20
 func New() Options {
 	o := Options{
 		Analysis: analysis.New(), Window: 5 * time.Minute, History: 12, Quiet: 10 * time.Second, MaxAge: 5 * time.Minute,
-		Compare: ByTime, Memory: 512 << 20, Retain: 288, Formats: []string{"json", "markdown"},
+		Compare: ByTime, Looks: 7, Memory: 512 << 20, Retain: 288, Formats: []string{"json", "markdown"},
 	}
 	o.Analysis.Top = 20
 	return o
@@ -96,6 +101,8 @@ func (o *Options) Check() error {
 		return fmt.Errorf("max_age: must be at least twice quiet (%v)", 2*o.Quiet)
 	case o.History < 1:
 		return fmt.Errorf("history: must be at least 1 window")
+	case o.Looks < 0 || o.Looks > 100:
+		return fmt.Errorf("looks: must be 0 to 100, not %d", o.Looks)
 	case o.Memory < MinMemory:
 		return fmt.Errorf("memory_limit: must be at least %d MiB", MinMemory>>20)
 	case o.Dir != "" && o.Retain <= o.History:

@@ -90,6 +90,9 @@ func (e *Engine) html() []byte {
 		if !p.Window.IsZero() {
 			what = "The window from " + p.Window.Format("2006-01-02 15:04:05 MST")
 		}
+		if p.Open {
+			what += ", which is still open: a regression shows"
+		}
 		fmt.Fprintf(&b, "<p>%s. <a href=\"report.json\">JSON</a>, <a href=\"report.md\">Markdown</a>, <a href=\"report.txt\">text</a>, <a href=\"stats.json\">counts</a></p>\n<pre>%s</pre>\n",
 			html.EscapeString(what), html.EscapeString(string(p.Rendered["text"])))
 	}

@@ -20,14 +20,17 @@ type Stats struct {
 
 	Points     int64 `json:"metric_points"`      // metric points that came
 	LatePoints int64 `json:"late_metric_points"` // of them after their window closed
+	ShedPoints int64 `json:"shed_metric_points"` // of them that did not fit into memory
 
 	Windows     int64 `json:"windows"`         // completed
 	Reports     int64 `json:"reports"`         // made
 	Skipped     int64 `json:"skipped_reports"` // not made, as the one before was not ready
-	Regressions int64 `json:"regressions"`     // reports that found one
+	Regressions int64 `json:"regressions"`     // windows in which a report found one
+	Looks       int64 `json:"looks"`           // at windows that were still open
+	Early       int64 `json:"early_reports"`   // reports of regressions that such a look found
 
 	SpanBytes   int64   `json:"span_bytes"`   // held for traces that are not whole
-	RecordBytes int64   `json:"record_bytes"` // held for open windows, about
+	RecordBytes int64   `json:"record_bytes"` // held for open windows, folds and metrics included, about
 	KeptBytes   int64   `json:"kept_bytes"`   // held of completed windows
 	KeptShare   float64 `json:"kept_share"`   // of traces that are taken, 0..1; less than 1 is overload
 
@@ -55,11 +58,12 @@ func (e *Engine) account() {
 		s.Analysed += slot.rejected
 		s.Rejected += slot.rejected
 		s.Points += slot.counts.points
-		s.Open += int64(slot.spans.Len())
+		s.ShedPoints += slot.shedPoints
+		s.Open += int64(slot.open())
 		s.SpanBytes += slot.bytes
 		slot.Unlock()
 	}
-	s.Reports, s.Regressions = e.reports.Load(), e.regressions.Load()
+	s.Reports, s.Regressions, s.Looks, s.Early = e.reports.Load(), e.regressions.Load(), e.looks.Load(), e.early.Load()
 	s.RecordBytes, s.KeptBytes = e.recordBytes(), e.keptBytes()
 	s.KeptShare = 1 - float64(e.gate.Load())/(1<<64)
 	e.stats.Store(&s)

@@ -22,7 +22,15 @@ type window struct {
 	index   int64
 	parts   map[string]*summary.Summary // by version; "" where versions do not matter
 	touched time.Time
-	bytes   int64 // of its records, about
+	bytes   int64 // of its records and folds, about
+	points  int64 // metric points that did not fit
+
+	looked int   // how often it was looked at while open
+	told   *told // what such looks found
+}
+
+func newWindow(index int64) *window {
+	return &window{index: index, parts: map[string]*summary.Summary{}, told: &told{}}
 }
 
 // A completed window is encoded: it changes no more, and takes a tenth of the
@@ -31,6 +39,9 @@ type completed struct {
 	index int64
 	parts []part
 	open  bool // it was cut off by the end of the engine
+
+	points int64 // metric points that did not fit
+	told   *told // what was found while it was open; nil after a restart
 }
 
 type part struct {
@@ -38,7 +49,8 @@ type part struct {
 	first    trace.Time // start of the first span
 	requests int
 	snapshot []byte
-	name     string // of its file, or a name for it
+	name     string           // of its file, or a name for it
+	sum      *summary.Summary // of an open window, instead of the snapshot
 }
 
 // index is the window of an instant.
@@ -70,7 +82,7 @@ func (e *Engine) window(at trace.Time, now time.Time) (w *window, future bool) {
 	}
 	w = e.windows[i]
 	if w == nil {
-		w = &window{index: i, parts: map[string]*summary.Summary{}}
+		w = newWindow(i)
 		e.windows[i] = w
 	}
 	w.touched = now
@@ -93,6 +105,7 @@ type folder struct {
 	now   time.Time
 	judge graph.Judge
 	to    map[*summary.Summary]*summary.Adder
+	added int64 // bytes since memory was last looked at
 }
 
 // folder adds traces that were kept with probability 1 − gate, and stand for as
@@ -149,40 +162,45 @@ func (f *folder) add(id trace.TraceID, refs []trace.SpanRef) {
 	e.total.Duplicates += sum.Counts.Duplicates - dup
 	e.total.Rejected += sum.Counts.Rejected - rejected
 	for _, r := range sum.Records[records:] {
-		w.bytes += recordBytes(r)
+		f.added += 320 + int64(len(r.Calls))*200 // about: with what the folds keep of its calls
+	}
+	if f.added > e.recordBudget/4 {
+		f.close()
 	}
 }
 
-// recordBytes is about what a record takes: the record, its calls, and the event
-// lists and counts of the folds, which grow with the calls.
-func recordBytes(r *graph.Record) int64 {
-	return 320 + int64(len(r.Calls))*(112+64) + int64(len(r.Attrs))*8 + int64(len(r.Waits))*40
-}
-
+// close ends the adders, which more adders may follow.
 func (f *folder) close() {
 	for _, a := range f.to {
 		a.Close()
 	}
+	clear(f.to)
+	f.added = 0
 	f.e.bound()
 }
 
-// bound drops records of open windows that are beyond their share of the memory,
-// each window's by its part of it.
+// bound measures the open windows. Beyond their share of the memory they are made
+// coarser: each part gets as much as the others, and what folds do not take of it
+// is for records.
 func (e *Engine) bound() {
-	if e.recordBytes() <= e.recordBudget {
-		return
-	}
 	parts := int64(0)
-	for _, w := range e.windows {
-		parts += int64(len(w.parts))
-	}
 	for _, w := range e.windows {
 		w.bytes = 0
 		for _, s := range w.parts {
-			s.Bound(e.recordBudget / 2 / parts) // half, so that it is not at once too much again
-			for _, r := range s.Records {
-				w.bytes += recordBytes(r)
-			}
+			w.bytes += s.Bytes()
+			parts++
+		}
+	}
+	if e.recordBytes() <= e.recordBudget {
+		return
+	}
+	share := e.recordBudget / 2 / parts // half, so that it is not at once too much again
+	for _, w := range e.windows {
+		w.bytes = 0
+		for _, s := range w.parts {
+			s.BoundFolds(share / 2)
+			s.Bound(max(share/2, share-s.FoldBytes()))
+			w.bytes += s.Bytes()
 		}
 	}
 }
@@ -207,14 +225,20 @@ func (e *Engine) version(s *trace.Store, refs []trace.SpanRef) string {
 }
 
 // points adds metric points to the windows of their times. A version does not
-// show in the metrics of other services, so every version gets all.
+// show in the metrics of other services, so every version gets all. What does not
+// fit beside what open windows hold is shed.
 func (e *Engine) points(p *metric.Store, now time.Time) {
 	from, to, ok := p.Times()
 	if !ok {
 		return
 	}
 	defects := p.Defects
-	total, placed := int64(p.Points()), int64(0)
+	total, placed, held := int64(p.Points()), int64(0), int64(0)
+	for _, w := range e.windows {
+		if s := w.parts[metricsPart]; s != nil {
+			held += s.Metrics.Bytes()
+		}
+	}
 	for i := e.index(int64(from)); ; {
 		begin, end := trace.Time(math.MinInt64), trace.Time(math.MaxInt64)
 		if e.o.Window > 0 {
@@ -224,9 +248,16 @@ func (e *Engine) points(p *metric.Store, now time.Time) {
 		if _, received := f.Points(); received > 0 {
 			if w, _ := e.window(max(begin, from), now); w != nil {
 				placed += received
-				w.part(metricsPart).Metrics.Merge(f)
-				w.part(metricsPart).Counts.Defects.Merge(defects)
-				defects = trace.Tally{}
+				if bytes := f.Bytes(); held+bytes > e.pointBudget {
+					w.points += received
+					e.total.ShedPoints += received
+				} else {
+					held += bytes
+					w.bytes += bytes
+					w.part(metricsPart).Metrics.Merge(f)
+					w.part(metricsPart).Counts.Defects.Merge(defects)
+					defects = trace.Tally{}
+				}
 			}
 		}
 		next, _, ok := p.FoldBetween(end, math.MaxInt64).Span()
@@ -243,9 +274,13 @@ func (e *Engine) points(p *metric.Store, now time.Time) {
 const metricsPart = "\x00metrics"
 
 // closeWindows completes the windows that are over, the oldest first; all of them
-// if the engine closes.
-func (e *Engine) closeWindows(now time.Time, all bool) {
+// if the engine closes, which it does with late, until that holds.
+func (e *Engine) closeWindows(now time.Time, late func() bool) {
+	all := late != nil
 	for _, i := range slices.Sorted(maps.Keys(e.windows)) {
+		if all && late() {
+			return
+		}
 		w := e.windows[i]
 		over := false
 		if e.o.Window > 0 {
@@ -269,7 +304,7 @@ func (e *Engine) complete(w *window, now time.Time, cut bool) {
 	if len(w.parts) == 0 {
 		w.part("")
 	}
-	c := &completed{index: w.index, open: cut}
+	c := &completed{index: w.index, open: cut, points: w.points, told: w.told}
 	for _, v := range slices.Sorted(maps.Keys(w.parts)) {
 		s := w.parts[v]
 		if metrics != nil {

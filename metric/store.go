@@ -214,3 +214,23 @@ func (s *Store) Append(o *Store, m *trace.Remap) {
 	s.points += o.points
 	s.Defects.Merge(o.Defects)
 }
+
+// AppendMoves adds all points of o, translated into s's tables by m, with what m
+// takes over of their attributes. Series that differ in nothing else then are one.
+func (s *Store) AppendMoves(o *Store, m *trace.Moves) {
+	sets := make([]uint32, len(o.attrSets))
+	for i, set := range o.attrSets {
+		s.attrs = m.Attrs(s.attrs[:0], set, trace.OfPoint)
+		sets[i] = s.attrSet(s.attrs)
+	}
+	for i := range o.series {
+		r := &o.series[i]
+		k := r.key
+		k.name, k.unit, k.resource, k.attrs = m.String(k.name), m.String(k.unit), m.Resource(k.resource), sets[k.attrs]
+		to := s.at(k)
+		to.points = append(to.points, r.points...)
+		to.exemplars = append(to.exemplars, r.exemplars...)
+	}
+	s.points += o.points
+	s.Defects.Merge(o.Defects)
+}

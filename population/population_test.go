@@ -34,6 +34,13 @@ func add(s *trace.Store, text string) trace.SpanRef {
 			continue
 		}
 		switch key {
+		case "event":
+			name, kind, _ := strings.Cut(v, "/")
+			e := trace.RawEvent{Time: 1, Name: []byte(name)}
+			if kind != "" {
+				e.Attrs = []trace.RawAttr{{Key: []byte("message.type"), Value: trace.RawValue{Type: trace.String, Bytes: []byte(kind)}}}
+			}
+			raw.Events = append(raw.Events, e)
 		case "message":
 			raw.StatusMessage = []byte(strings.ReplaceAll(v, "_", " "))
 		case "state":
@@ -145,7 +152,20 @@ func TestStreams(t *testing.T) {
 		{"methodType=SERVER_STREAMING", StreamingRPC},
 		{"http.route=/events/longpoll", LongPoll},
 		{"url.query=EIO=4&transport=polling", LongPoll},
+		{"http.scheme=ws http.status_code=200", Upgraded}, // ASGI
+		{"http.url=wss://feed/prices", Upgraded},
+		{"rpc.method=flagd.evaluation.v1.Service/EventStream", StreamingRPC},
+		{"rpc.system=grpc event=message/SENT event=message/RECEIVED event=message/RECEIVED", StreamingRPC},
+		{"url.query=index=42&wait=5m", LongPoll}, // Consul
 		// Look-alikes.
+		{"rpc.system=grpc event=message/SENT event=message/RECEIVED", NoStream},
+		{"event=message event=message event=message", NoStream}, // a log's lines
+		{"http.scheme=ws http.status_code=403", NoStream},
+		{"http.request.header.upgrade=h2c", NoStream},
+		{"http.response.header.transfer-encoding=chunked", NoStream},
+		{"rpc.method=shop.Catalogue/ListStreams", NoStream},
+		{"url.query=index=42", NoStream},
+		{"http.url=https://shop/ws", NoStream},
 		{"http.response.status_code=400 http.request.header.upgrade=websocket", NoStream},
 		{"http.response.status_code=200 http.response.header.content-type=text/html", NoStream},
 		{"graphql.operation.type=query", NoStream},
@@ -156,6 +176,9 @@ func TestStreams(t *testing.T) {
 		s, r := span(t, c.span)
 		if got := StreamOf(s, r); got != c.want {
 			t.Errorf("%q: %q, want %q", c.span, got, c.want)
+		}
+		if got := NewStreamFinder(s).Of(r); got != c.want {
+			t.Errorf("%q: found %q, want %q", c.span, got, c.want)
 		}
 	}
 }

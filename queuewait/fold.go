@@ -16,6 +16,8 @@ type Fold struct {
 		Place
 		*flow
 	}
+
+	most int // bins of a place, by Bound; 0: it was none
 }
 
 // NewFold returns an empty Fold.
@@ -44,6 +46,9 @@ func (f *Fold) Merge(o *Fold, m *graph.Remap) {
 	f.gaps.merge(&o.gaps, m)
 	f.flows.merge(o.flows, m)
 	f.events.merge(&o.events, m)
+	if f.most == 0 || o.most > 0 && o.most < f.most {
+		f.most = o.most
+	}
 }
 
 // Use marks the strings that the fold refers to.

@@ -46,6 +46,40 @@ func folded(records []*graph.Record) *Fold {
 	return f
 }
 
+// A fold that is bounded while it grows is the one that is bounded at the end, but
+// for wider bins, and takes no more than it may.
+func TestBound(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 2))
+	for _, bytes := range []int64{120_000, 200_000, 500_000} {
+		records := drawn(rng, 5000, 3000)
+		whole := folded(records)
+		before := whole.Bytes()
+		whole.Bound(bytes)
+		if whole.Bytes() > bytes || before < 2*bytes {
+			t.Errorf("%d bytes, bounded by %d: %d", before, bytes, whole.Bytes())
+		}
+		if n := len(whole.events.list); n == 0 || len(whole.gaps.gaps) == 0 || len(whole.flows) == 0 {
+			t.Errorf("bounded by %d bytes there are %d events, %d gaps and %d flows", bytes, n, len(whole.gaps.gaps), len(whole.flows))
+		}
+		grown := NewFold()
+		rng.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
+		for i, r := range records {
+			grown.Add(r)
+			if i%500 == 0 {
+				grown.Bound(bytes)
+			}
+		}
+		grown.Bound(bytes)
+		if grown.Bytes() > bytes {
+			t.Errorf("bounded by %d bytes while it grew it takes %d", bytes, grown.Bytes())
+		}
+		grown.flows, whole.flows = nil, nil
+		if !slices.Equal(grown.AppendBinary(nil), whole.AppendBinary(nil)) {
+			t.Errorf("bounded by %d bytes while it grew it is another", bytes)
+		}
+	}
+}
+
 // Beyond their budgets folds keep less, and what they keep does not depend on
 // how the data came: parts merged in any order are the whole, to the byte.
 func TestPartsAreTheWholeBeyondEveryBudget(t *testing.T) {

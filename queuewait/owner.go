@@ -28,7 +28,7 @@ const (
 
 // A Test is one question of whose queue it was, with its answer.
 type Test struct {
-	Name      string // explicit, sides, hand-over, metrics, in-flight
+	Name      string // explicit, stops, sides, hand-over, metrics, in-flight
 	Says      Owner  // "" for silent
 	Decided   bool   // the first that spoke
 	Statement string
@@ -79,6 +79,9 @@ type Verdict struct {
 	Sides [2]*Side // baseline, nil of a single data set, and current
 	Model Model
 
+	// Stopped is the service whose processes stood still, of waits that stops explain.
+	Stopped trace.StringID
+
 	// WakeUp is how long after a release the next call starts, in ns.
 	WakeUp int64
 }
@@ -94,6 +97,7 @@ type Owners struct {
 	edges  map[EdgeKey]*Verdict
 	bySlot [2][]*Verdict // the same by site and slot
 	Leads  *Floors
+	Stops  [2]map[graph.ProcID][]Stop // of each set's processes
 }
 
 // Of is the verdict on the edge of a call, nil if it has none.
@@ -146,6 +150,7 @@ func NewOwners(sets [2]*Data, floors *Floors) *Owners {
 		if sets[i] != nil {
 			calls[i] = sets[i].edges(floors, o.Leads, leads[i])
 			said[i] = sets[i].said()
+			o.Stops[i] = stops(sets[i].Dict, sets[i].Records)
 		}
 	})
 	var keys []EdgeKey
@@ -205,6 +210,7 @@ func (a *asker) verdict() *Verdict {
 		return a.v
 	}
 	a.explicit(worst)
+	a.stopped(worst)
 	a.sides()
 	a.handOver(worst)
 	a.metrics(worst)
@@ -298,7 +304,7 @@ func (a *asker) sides() {
 	if a.key.Site != Between || b == nil || b.N < minWaits || c.N < minWaits {
 		return
 	}
-	stat := func(i int) (low, there, back float64, slack int64) {
+	stat := func(i int) (low, there, back, meanThere, meanBack float64, slack int64) {
 		calls := a.calls[i][a.key]
 		gaps := make([]int64, len(calls))
 		var ts, bs []int64
@@ -308,26 +314,31 @@ func (a *asker) sides() {
 			all := int64(x.Done-x.Asked) - x.Served.Duration()
 			gaps[j] = all
 			ts, bs = append(ts, t), append(bs, all-t)
+			meanThere, meanBack = meanThere+float64(t)/float64(len(calls)), meanBack+float64(all-t)/float64(len(calls))
 			slack = max(slack, x.Slack)
 		}
 		slices.Sort(gaps)
 		slices.Sort(ts)
 		slices.Sort(bs)
-		return float64(gaps[len(gaps)/20]), float64(ts[len(ts)/2]), float64(bs[len(bs)/2]), slack
+		return float64(gaps[len(gaps)/20]), float64(ts[len(ts)/2]), float64(bs[len(bs)/2]), meanThere, meanBack, slack
 	}
-	low0, there0, back0, _ := stat(0)
-	low1, there1, back1, slack := stat(1)
+	low0, there0, back0, meanThere0, meanBack0, _ := stat(0)
+	low1, there1, back1, meanThere1, meanBack1, slack := stat(1)
 	moved := func(d, of float64) bool { return d >= 300_000 && d >= 0.25*of }
 	dLow, dThere, dBack := low1-low0, there1-there0, back1-back0
+	late, early := meanBack1-meanBack0, meanThere1-meanThere0 // means: not every answer has to wait
 	switch {
 	case moved(dLow, low0) && dThere > 0.2*(dThere+dBack) && dBack > 0.2*(dThere+dBack) && dLow > 0.4*(dThere+dBack):
 		a.say("sides", Network, "the least time between client and server span rose by %s, on both ways", prose.Ns(dLow))
-	case dBack > 1_000_000 && dBack > 3*math.Abs(dThere) && dBack > 2*float64(slack):
-		a.say("sides", Pause, "only the way back became longer, by %s: the caller read its replies late", prose.Ns(dBack))
+	case late > minLate && late > 3*math.Abs(early) && late > 2*float64(slack):
+		a.say("sides", Pause, "only the way back became longer, by %s on average: the caller read its replies late", prose.Ns(late))
 	default:
 		a.say("sides", "", "there %s → %s, back %s → %s, least %s → %s", prose.Ns(there0), prose.Ns(there1), prose.Ns(back0), prose.Ns(back1), prose.Ns(low0), prose.Ns(low1))
 	}
 }
+
+// minLate is by how much answers must be read later on average, in ns, to say so.
+const minLate = 500_000
 
 const (
 	minHandOver  = 0.25 // share of waits, beyond chance, that a release must have ended

@@ -29,10 +29,22 @@ type Hypothesis struct {
 	ExplainsMs Num      `json:"explains_ms"`
 	CIMs       Interval `json:"ci_ms"` // of ExplainsMs
 
+	// FocusMs is the same of the endpoint's focus, by which causes are then ranked; absent where there is none.
+	FocusMs   Num      `json:"focus_ms,omitzero"`
+	FocusCIMs Interval `json:"focus_ci_ms,omitzero"` // of FocusMs
+
 	Evidence List[Evidence] `json:"evidence"` // what speaks for it
 	Against  List[Evidence] `json:"against"`  // what speaks against it
 	Check    Check          `json:"check"`    // what would tell it from its rival
 	Warnings List[string]   `json:"warnings"` // doubts about it
+}
+
+// Shown is what it explains of the quantile by which it is ranked.
+func (h *Hypothesis) Shown() (Num, Interval) {
+	if h.FocusMs.Known() {
+		return h.FocusMs, h.FocusCIMs
+	}
+	return h.ExplainsMs, h.CIMs
 }
 
 // Evidence is one observation.

@@ -15,6 +15,8 @@ type Endpoint struct {
 	Requests Sides[Requests] `json:"requests"` // who was counted
 	Arrivals Sides[Arrivals] `json:"arrivals"` // how fast requests came
 
+	Streams List[StreamRow] `json:"streams"` // what has a lifetime and no latency, in no percentile; most first
+
 	// Goodput is the share of the offered requests that were answered correctly within the objective, 0..1; null
 	// without an objective.
 	Goodput Pair `json:"goodput"`
@@ -42,6 +44,10 @@ type Endpoint struct {
 
 	// Typical is the same for the median: what an ordinary request is made of.
 	Typical List[Allocation] `json:"typical"`
+
+	// Focus is the quantile at which the causes are ranked, where that is not the target: the change is shown there and not
+	// at the target. Null where the target shows it, or nothing is shown.
+	Focus *Focus `json:"focus"`
 
 	// AllocationScale is the factor by which the averages around the quantile were scaled to sum to it, baseline
 	// and current; far from 1 the allocation is rough.
@@ -154,11 +160,14 @@ type Requests struct {
 }
 
 // Excluded counts requests that are left out of the percentiles by the reason. "stream" is always present in JSON;
-// others: "long-poll", "websocket", "cron", and the names of exclusion rules.
+// others: "cron", and the names of exclusion rules.
 type Excluded map[string]Float
 
-// Stream is the key of streams in Excluded.
-const Stream = "stream"
+// Stream and Cron are the keys in Excluded of streams, whatever their kind, and of what a clock began.
+const (
+	Stream = "stream"
+	Cron   = "cron"
+)
 
 // MarshalJSON adds the key "stream".
 func (x Excluded) MarshalJSON() ([]byte, error) {
@@ -167,6 +176,19 @@ func (x Excluded) MarshalJSON() ([]byte, error) {
 		m[k] = v
 	}
 	return marshal(m)
+}
+
+// A StreamRow is the streams of one kind behind an endpoint's name.
+type StreamRow struct {
+	Kind string `json:"kind"` // "upgraded", "event-stream", "long-poll", "subscription", "streaming-rpc"
+	Sides[Lifetimes]
+}
+
+// Lifetimes is how long streams were open.
+type Lifetimes struct {
+	Count Float `json:"count"`  // weighted
+	P50Ms Num   `json:"p50_ms"` // null where there are none
+	MaxMs Num   `json:"max_ms"` // the longest
 }
 
 // Arrivals are rates of requests begun.
@@ -189,6 +211,16 @@ type Quantile struct {
 	// Needs is the number of (effective) requests a side from which on the interval closes; 0 where it is closed.
 	Needs    int64        `json:"needs"`
 	Warnings List[string] `json:"warnings"` // doubts about it
+}
+
+// A Focus is another quantile than the target, at which a change is shown.
+type Focus struct {
+	Quantile Float    `json:"quantile"` // 0..1
+	Latency  Quantile `json:"latency"`  // its values and their change
+
+	Allocation      List[Allocation] `json:"allocation"`       // as the endpoint's, of this quantile
+	AllocationScale Pair             `json:"allocation_scale"` // its factor
+	UnexplainedMs   Num              `json:"unexplained_ms"`   // of its change
 }
 
 // HighestClosed is the highest quantile whose interval is closed.

@@ -43,7 +43,7 @@ func (p *Pair) choose(t *Test) {
 		if j < 0 {
 			return true
 		}
-		if a, b := p.counts(ms[i]), p.counts(ms[j]); a != b {
+		if a, b := p.Counts(ms[i]), p.Counts(ms[j]); a != b {
 			return a
 		}
 		if ms[i].P != ms[j].P {
@@ -78,8 +78,8 @@ func (p *Pair) choose(t *Test) {
 	}
 }
 
-// counts reports whether a member rejects and moved by the smallest effect.
-func (p *Pair) counts(m Member) bool { return m.P <= p.opt.Alpha && p.moved(m.From, m.Moved) }
+// Counts reports whether a member rejects and moved by the smallest effect.
+func (p *Pair) Counts(m Member) bool { return m.P <= p.opt.Alpha && p.moved(m.From, m.Moved) }
 
 // moved reports whether a move from a baseline value reaches the smallest effect.
 func (p *Pair) moved(from, by float64) bool {

@@ -585,7 +585,7 @@ func decodeKept(d *graph.Decoder, dict *graph.Dict, records []*graph.Record) *Ke
 		st.Outcome, st.Standing, st.Orphan, st.Torn = population.Outcome(head[0]), graph.Standing(head[1]), head[2]&orphan != 0, head[2]&torn != 0
 		bucket := d.Int()
 		st.Bucket = int16(bucket)
-		if int64(st.Bucket) != bucket || head[2]&^(orphan|torn) != 0 || int(st.Outcome) >= len(population.Outcomes) || st.Standing > graph.Excluded {
+		if int64(st.Bucket) != bucket || head[2]&^(orphan|torn) != 0 || int(st.Outcome) >= len(population.Outcomes) || st.Standing > graph.Scheduled {
 			d.Fail()
 		}
 		t := &tally{n: int64(d.Uint()), weight: int64(d.Uint()), largest: int64(d.Uint())}

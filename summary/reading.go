@@ -34,6 +34,7 @@ type Set struct {
 	Queues      *queuewait.Fold
 	Metrics     *metric.Fold
 	Pools       []metric.PoolView
+	Signals     []metric.Signal
 	Counts      Counts
 
 	// Metered is what request-duration metrics say of the sampling of an entry
@@ -276,7 +277,8 @@ func (r *Reading) owners(floors *queuewait.Floors, names *metric.Names) {
 	var data [2]*queuewait.Data
 	for i, set := range r.Sets {
 		if set != nil {
-			set.Pools = set.Metrics.Pools(metric.Window{From: set.Counts.From, To: set.Counts.To}, names)
+			window := metric.Window{From: set.Counts.From, To: set.Counts.To}
+			set.Pools, set.Signals = set.Metrics.Pools(window, names), set.Metrics.Signals(window, names)
 			data[i] = &queuewait.Data{Dict: r.Dict, Records: set.Records, Verdicts: set.Calibration.Verdicts, Queues: set.Queues, Pools: set.Pools, Sampled: set.Sampled()}
 		}
 	}
@@ -348,6 +350,9 @@ func (r *Reading) endpoints(inner bool) {
 			}
 		}
 	}
+	for _, e := range r.Endpoints {
+		e.schedule()
+	}
 	d := r.Dict
 	slices.SortFunc(r.Endpoints, func(a, b *Endpoint) int {
 		if a.Inner != b.Inner {
@@ -358,6 +363,25 @@ func (r *Reading) endpoints(inner bool) {
 		}
 		return cmp.Or(strings.Compare(d.String(a.Name.Service), d.String(b.Name.Service)), strings.Compare(d.String(a.Name.Operation), d.String(b.Name.Operation)))
 	})
+}
+
+// schedule counts the requests of a clock where there are no others: those of a job
+// are what it is about.
+func (e *Endpoint) schedule() {
+	scheduled := []*Request{}
+	for _, side := range e.Sides {
+		for _, q := range side {
+			switch q.Standing {
+			case graph.Counted:
+				return
+			case graph.Scheduled:
+				scheduled = append(scheduled, q)
+			}
+		}
+	}
+	for _, q := range scheduled {
+		q.Standing = graph.Counted
+	}
 }
 
 // EntryName is the endpoint of a record.
@@ -399,6 +423,9 @@ func sub(rec *graph.Record, c int32) *graph.Record {
 		s.Calls[i].Parent -= c
 	}
 	first := &s.Calls[0]
+	if first.Flags&graph.Lasting != 0 {
+		s.Standing = graph.Stream
+	}
 	first.Parent, first.Flags = -1, 0
 	first.Client.Proc = graph.NoProc
 	switch first.WorkEnd {

@@ -277,7 +277,7 @@ func decodeRecord(d *graph.Decoder, dict *graph.Dict) *graph.Record {
 	head := d.Take(3)
 	r.Outcome, r.Standing, r.Orphan = population.Outcome(head[0]), graph.Standing(head[1]), head[2]&orphan != 0
 	r.Torn = head[2]&torn != 0
-	if int(r.Outcome) >= len(population.Outcomes) || r.Standing > graph.Excluded || head[2]&^(orphan|torn) != 0 {
+	if int(r.Outcome) >= len(population.Outcomes) || r.Standing > graph.Scheduled || head[2]&^(orphan|torn) != 0 {
 		d.Fail()
 	}
 	r.Class, r.Reason = str(), str()

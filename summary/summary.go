@@ -21,11 +21,22 @@ type Counts struct {
 	IncompleteTraces int64
 	Links            int64 // links of spans to spans
 
-	// From and To are the first start and the last end of a span; NoTime if
-	// there are no spans.
+	// From and To are the first start and the last end of a span; of streams and of
+	// what a clock began the ends alone count: a websocket that was opened yesterday is
+	// no sign of requests since. NoTime if there are no spans.
 	From, To trace.Time
 
 	Defects trace.Tally
+}
+
+// saw widens From and To.
+func (c *Counts) saw(v trace.Interval) {
+	if c.From == trace.NoTime || v.Start < c.From {
+		c.From = v.Start
+	}
+	if c.To == trace.NoTime || v.End > c.To {
+		c.To = v.End
+	}
 }
 
 // A Summary is the kept records and the folds of one run.
@@ -117,6 +128,7 @@ type Adder struct {
 	builder *graph.Builder
 	folder  *graph.Folder
 	tree    graph.Tree
+	apart   []graph.Node
 }
 
 // Adder returns an Adder of traces of the store. Close ends its use.
@@ -138,13 +150,6 @@ func (a *Adder) Add(id trace.TraceID, refs []trace.SpanRef) {
 		c.IncompleteTraces++
 	}
 	for _, r := range tree.Spans {
-		v := store.Interval(r)
-		if c.From == trace.NoTime || v.Start < c.From {
-			c.From = v.Start
-		}
-		if c.To == trace.NoTime || v.End > c.To {
-			c.To = v.End
-		}
 		c.Links += int64(len(store.Links(r)))
 	}
 	if tree.Duplicates > 0 {
@@ -161,7 +166,13 @@ func (a *Adder) Add(id trace.TraceID, refs []trace.SpanRef) {
 		c.Defects.Add(d.Kind, where)
 	}
 	a.folder.Producers(tree)
+	apart := a.apart[:0] // the spans of what is no request
 	a.builder.Records(tree, func(r *graph.Record, spans []graph.Refs) {
+		if r.Standing == graph.Stream || r.Standing == graph.Scheduled {
+			for _, n := range spans {
+				apart = append(apart, n.Client, n.Work)
+			}
+		}
 		s.Records = append(s.Records, r)
 		if s.Kept != nil {
 			s.Kept.count(s.Dict, r)
@@ -174,6 +185,18 @@ func (a *Adder) Add(id trace.TraceID, refs []trace.SpanRef) {
 			}
 		}
 	})
+	slices.Sort(apart)
+	a.apart = apart
+	for i, r := range tree.Spans {
+		for len(apart) > 0 && apart[0] < graph.Node(i) {
+			apart = apart[1:]
+		}
+		v := store.Interval(r)
+		if len(apart) > 0 && apart[0] == graph.Node(i) {
+			v.Start = v.End
+		}
+		c.saw(v)
+	}
 }
 
 // Close counts what was found wrong while adding.

@@ -76,10 +76,11 @@ var analysed = set(
 	"network.peer.address", "network.peer.port", "http.host", "http.url", "url.full", "url.path", "url.template", "http.target", "address",
 	// HTTP.
 	"http.request.method", "http.method", "http.route", "http.response.status_code", "http.status_code",
-	"http.request.resend_count", "http.resend_count", "previous-rpc-attempts", "http.response.header.content-type", "http.request.header.x-request-start",
+	"http.request.resend_count", "http.resend_count", "previous-rpc-attempts", "http.response.header.content-type", "http.response.header.content_type", "http.request.header.x-request-start",
 	"http.request.header.x-queue-start", "http.request.header.upgrade", "http.response.header.upgrade", "component",
 	// RPC.
 	"rpc.system", "rpc.system.name", "rpc.service", "rpc.method", "rpc.grpc.status_code", "rpc.response.status_code", "grpc.status_code", "grpc.timeout",
+	"rpc.method.type", "grpc.method.type", "message.type", "rpc.message.type",
 	// Databases.
 	"db.system", "db.system.name", "db.name", "db.namespace", "db.operation", "db.operation.name", "db.collection.name", "db.sql.table",
 	"db.query.summary", "db.instance", "db.pool.wait_time_ms", "db.client.connection.pool.name", "pool.name", "db.response.status_code",

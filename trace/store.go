@@ -383,12 +383,15 @@ func (s *Store) analysed(key StringID) bool {
 	}
 	if s.analysedKeys[key] == 0 {
 		s.analysedKeys[key] = -1
-		if Analysed(s.String(key)) || s.declared(s.String(key)) {
+		if s.Keeps(s.String(key)) {
 			s.analysedKeys[key] = 1
 		}
 	}
 	return s.analysedKeys[key] > 0
 }
+
+// Keeps reports whether attributes of a key are kept of every span.
+func (s *Store) Keeps(key string) bool { return Analysed(key) || s.declared(key) }
 
 // declared reports whether a key is one of Waits, or names what was waited for.
 func (s *Store) declared(key string) bool {

@@ -10,6 +10,27 @@ type Moves struct {
 	strings   []StringID // plus one; zero is not asked yet
 	resources []ResourceID
 	scopes    []ScopeID
+
+	// Clean says what is taken over of attributes and names of spans; nil: all. It
+	// is for Raw, Resource and what is built on those; AppendSpans takes all.
+	Clean Cleaner
+}
+
+// An Owner is what an attribute belongs to.
+type Owner uint8
+
+// The owners. An event's attributes are its span's.
+const (
+	OfSpan Owner = iota
+	OfResource
+	OfPoint
+)
+
+// A Cleaner decides what is kept of attributes and of names of spans. Texts that
+// it is given must not be changed.
+type Cleaner interface {
+	Attr(a RawAttr, of Owner) (RawAttr, bool)
+	Name(name []byte) []byte
 }
 
 // NewMoves returns the translation of from's ids into to's.
@@ -35,12 +56,28 @@ func (m *Moves) attrs(to, from []Attr) []Attr {
 
 func (m *Moves) value(v Value) Value { return v.WithText(m.String(v.text())) }
 
+// Resource is the resource in the other tables.
+func (m *Moves) Resource(id ResourceID) ResourceID { return m.resource(id) }
+
+// Attrs appends what is taken over of attributes, as numbers of the other tables.
+func (m *Moves) Attrs(to, from []Attr, of Owner) []Attr {
+	if m.Clean == nil {
+		return m.attrs(to, from)
+	}
+	for _, a := range from {
+		if raw, ok := m.Clean.Attr(RawAttr{text(m.from.String(a.Key)), m.from.Raw(a.Value)}, of); ok {
+			to = append(to, Attr{m.to.Intern(raw.Key), m.to.Value(raw.Value)})
+		}
+	}
+	return to
+}
+
 func (m *Moves) resource(id ResourceID) ResourceID {
 	for int(id) >= len(m.resources) {
 		m.resources = append(m.resources, make([]ResourceID, 1+len(m.from.resources)-len(m.resources))...)
 	}
 	if m.resources[id] == 0 {
-		m.resources[id] = m.to.addResource(m.attrs(nil, m.from.resources[id].Attrs)) + 1
+		m.resources[id] = m.to.addResource(m.Attrs(nil, m.from.resources[id].Attrs, OfResource)) + 1
 	}
 	return m.resources[id] - 1
 }
@@ -51,7 +88,11 @@ func (m *Moves) scope(id ScopeID) ScopeID {
 	}
 	if m.scopes[id] == 0 {
 		s := m.from.scopes[id]
-		m.scopes[id] = m.to.AddScope(Scope{Name: m.String(s.Name), Version: m.String(s.Version), Attrs: m.value(s.Attrs)}) + 1
+		to := Scope{Name: m.String(s.Name), Version: m.String(s.Version)}
+		if m.Clean == nil { // nobody says of a scope's which are kept
+			to.Attrs = m.value(s.Attrs)
+		}
+		m.scopes[id] = m.to.AddScope(to) + 1
 	}
 	return m.scopes[id] - 1
 }
@@ -139,19 +180,31 @@ func (m *Moves) Raw(r *RawSpan, s *Store, ref SpanRef) {
 	r.Kind, r.Status, r.Flags = s.Kind(ref), s.Status(ref), s.SpanFlags(ref)
 	r.Name, r.StatusMessage, r.TraceState = text(s.String(s.Name(ref))), text(s.String(s.StatusMessage(ref))), text(s.String(s.TraceState(ref)))
 	r.Resource, r.Scope = m.resource(s.ResourceOf(ref)), m.scope(s.ScopeOf(ref))
-	for _, a := range s.Attrs(ref) {
-		r.Attrs = append(r.Attrs, RawAttr{text(s.String(a.Key)), s.Raw(a.Value)})
+	if m.Clean != nil {
+		r.Name = m.Clean.Name(r.Name)
 	}
+	r.Attrs = m.raw(r.Attrs, s, s.Attrs(ref))
 	for _, e := range s.Events(ref) {
 		raw := RawEvent{Time: e.Time, Name: text(s.String(e.Name))}
-		for _, a := range e.Attrs {
-			raw.Attrs = append(raw.Attrs, RawAttr{text(s.String(a.Key)), s.Raw(a.Value)})
-		}
+		raw.Attrs = m.raw(nil, s, e.Attrs)
 		r.Events = append(r.Events, raw)
 	}
 	for _, l := range s.Links(ref) {
 		r.Links = append(r.Links, RawLink(l))
 	}
+}
+
+func (m *Moves) raw(to []RawAttr, s *Store, attrs []Attr) []RawAttr {
+	for _, a := range attrs {
+		raw, ok := RawAttr{text(s.String(a.Key)), s.Raw(a.Value)}, true
+		if m.Clean != nil {
+			raw, ok = m.Clean.Attr(raw, OfSpan)
+		}
+		if ok {
+			to = append(to, raw)
+		}
+	}
+	return to
 }
 
 // text is the bytes of a string, which are only read.

@@ -106,8 +106,9 @@ func call(service, peer, operation string) string {
 }
 
 func causeLine(h *report.Hypothesis) string {
-	line := fmt.Sprintf("%d. %s · %s · %s", h.Rank, name(string(h.Kind)), name(string(h.Strength)), plusMs(h.ExplainsMs))
-	if ci := interval(h.CIMs); ci != "" {
+	explains, within := h.Shown()
+	line := fmt.Sprintf("%d. %s · %s · %s", h.Rank, name(string(h.Kind)), name(string(h.Strength)), plusMs(explains))
+	if ci := interval(within); ci != "" {
 		line += " " + ci
 	}
 	return line + " · " + component(h)

@@ -177,7 +177,7 @@ func runCaptured(ctx context.Context, args []string, o live.Options, stdin io.Re
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot listen on this machine: %w", err)
 	}
-	h := receive.New(e)
+	h := receive.New(e, nil)
 	srv := h.Server()
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = srv.Serve(listener) })

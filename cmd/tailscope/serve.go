@@ -15,6 +15,7 @@ import (
 
 	"github.com/tailscope/tailscope/analysis"
 	"github.com/tailscope/tailscope/internal/prose"
+	"github.com/tailscope/tailscope/internal/redact"
 	"github.com/tailscope/tailscope/live"
 	"github.com/tailscope/tailscope/live/receive"
 	"github.com/tailscope/tailscope/report"
@@ -30,6 +31,7 @@ func serveCommand() *cobra.Command {
 	var f inputFlags
 	o := live.New()
 	var grpc, web, show, compare, baseline, format string
+	var keep redact.Policy
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "take OTLP and compare each window of time with those before it",
@@ -77,7 +79,13 @@ interrupted it analyses what is open and prints the last report.`,
 				flag := strings.ReplaceAll(strings.TrimSuffix(field, "_limit"), "_", "-")
 				return &usageError{fmt.Sprintf("--%s %s", flag, what), ""}
 			}
-			s := &server{stderr: c.ErrOrStderr(), o: o}
+			for flag, keys := range map[string]redact.Patterns{"allow": keep.Allow, "redact": keep.Redact} {
+				if err := keys.Check(); err != nil {
+					return &usageError{fmt.Sprintf("--%s: %v", flag, err), ""}
+				}
+			}
+			keep.Reads = o.Analysis.Reads()
+			s := &server{stderr: c.ErrOrStderr(), o: o, keep: &keep}
 			last, err := s.run(c.Context(), []listening{{grpc, "OTLP"}, {web, "OTLP"}}, show)
 			if err != nil {
 				return err
@@ -97,12 +105,15 @@ interrupted it analyses what is open and prints the last report.`,
 	c.Flags().DurationVar(&o.Quiet, "quiet", o.Quiet, "a trace is whole when none of its spans came for so long")
 	c.Flags().DurationVar(&o.MaxAge, "max-age", o.MaxAge, "a trace whose spans keep coming is analysed after so long")
 	c.Flags().StringVar(&compare, "compare", string(o.Compare), "what a window is compared with: time (the windows before it) or version (the newest with the one most requests went to besides)")
+	c.Flags().IntVar(&o.Looks, "looks", o.Looks, "how many times a window is compared while it is open; a regression is reported then")
 	c.Flags().StringVar(&o.VersionOf, "version-of", "", "`SERVICE` whose version counts; that of the service where a trace begins if not given")
 	c.Flags().StringVar(&baseline, "baseline", "", "compare every window with `PATH`: a snapshot, or data")
 	memoryFlag(c, "hold at most `SIZE` of memory, as 512MiB; what does not fit is shed by whole traces (default 512MiB)")
 	c.Flags().StringVar(&o.Dir, "dir", "", "write snapshots and reports to `DIRECTORY`, and go on with those there")
 	c.Flags().IntVar(&o.Retain, "retain", o.Retain, "windows whose snapshots are kept there")
 	c.Flags().BoolVar(&o.OnlyRegressions, "only-regressions", false, "write a report only where a regression is found")
+	c.Flags().StringSliceVar((*[]string)(&keep.Allow), "allow", []string{"*"}, "`ATTRIBUTES` of entry spans and resources that are kept besides those that the analysis reads; * at the end stands for any rest")
+	c.Flags().StringSliceVar((*[]string)(&keep.Redact), "redact", redact.Default, "`ATTRIBUTES` that are not kept even so; SQL literals and query strings never are")
 	c.Flags().StringVar(&format, "format", "text", "of the last report, printed at the end: text, json, markdown or html")
 	return c
 }
@@ -130,6 +141,7 @@ type listening struct{ address, what string }
 type server struct {
 	stderr io.Writer
 	o      live.Options
+	keep   *redact.Policy
 
 	mu sync.Mutex // of stderr
 }
@@ -148,7 +160,7 @@ func (s *server) run(ctx context.Context, otlp []listening, show string) (*live.
 	if err != nil {
 		return nil, &usageError{err.Error(), ""}
 	}
-	h := receive.New(e)
+	h := receive.New(e, s.keep)
 	var servers []*http.Server
 	var wg sync.WaitGroup
 	end := func() {
@@ -210,6 +222,9 @@ func (s *server) run(ctx context.Context, otlp []listening, show string) (*live.
 // line is a report in one line.
 func line(p *live.Published) string {
 	what := "window " + p.Window.Format("15:04:05")
+	if p.Open {
+		what += " (open)"
+	}
 	endpoints, regressions := 0, ""
 	for i := range p.Report.Endpoints {
 		row := &p.Report.Endpoints[i]

@@ -18,7 +18,7 @@ func drill() *Situation {
 	share := func(x float64) *config.Share { s := config.Share(x); return &s }
 	age := config.Duration(12e6)
 	return &Situation{
-		Service: "ingress", Operation: "GET /v2/home", Regression: true, Quantile: 0.99, P99: [2]float64{268 * msec, 318 * msec},
+		Service: "ingress", Operation: "GET /v2/home", Regression: true, Quantile: 0.99, P99: [2]float64{268 * msec, 318 * msec}, Shown: 0.99, ShownNS: [2]float64{268 * msec, 318 * msec},
 		Findings: []hypotheses.Finding{
 			{Kind: "client-wait", Service: "ingress", Peer: "pricing", Operation: "POST /v1/quotes", Strength: hypotheses.Strong},
 			{Kind: "mix-shift", Attribute: "customer.tier", Value: "enterprise", Strength: hypotheses.Moderate},

@@ -16,6 +16,9 @@ type Situation struct {
 	Quantile   float64 // that was compared
 	P99        [2]float64
 
+	Shown   float64    // the quantile at which the change is shown
+	ShownNS [2]float64 // and its values
+
 	Findings []hypotheses.Finding // ranked
 	Rules    config.Rules
 	Classes  map[string]config.Rules // of the classes that the rules name

@@ -232,5 +232,5 @@ func hold(w *weighing, c costs) {
 		objective = fmt.Sprintf(", beyond the objective of %s", o)
 	}
 	w.out = append(w.out, Action{Action: c.action, Target: w.Service + " " + w.Operation, For: f.rank, Verdict: Supported,
-		Reason: fmt.Sprintf("the rise is shown: p%g went from %s to %s%s%s", 100*w.Quantile, prose.Ns(w.P99[0]), prose.Ns(w.P99[1]), objective, checks), Costs: c.costs, PaidBy: c.paidBy})
+		Reason: fmt.Sprintf("the rise is shown: p%g went from %s to %s%s%s", 100*w.Shown, prose.Ns(w.ShownNS[0]), prose.Ns(w.ShownNS[1]), objective, checks), Costs: c.costs, PaidBy: c.paidBy})
 }

@@ -28,7 +28,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/tailscope/tailscope/ingest"
+	"github.com/tailscope/tailscope/internal/redact"
 	"github.com/tailscope/tailscope/live"
+	"github.com/tailscope/tailscope/trace"
 )
 
 // maxRequest bounds a request, packed and unpacked.
@@ -37,15 +39,28 @@ const maxRequest = 64 << 20
 // A Handler is the receiver.
 type Handler struct {
 	engine   *live.Engine
-	decoders sync.Pool
+	decoders sync.Pool     // of decoder
 	requests chan struct{} // as many may be under way
 
 	logs, damaged, spans atomic.Int64
 }
 
-// New returns a receiver for the engine.
-func New(e *live.Engine) *Handler {
-	return &Handler{engine: e, requests: make(chan struct{}, 64), decoders: sync.Pool{New: func() any { return new(ingest.Decoder) }}}
+// A decoder is what a request is read with.
+type decoder struct {
+	ingest.Decoder
+	clean trace.Cleaner
+}
+
+// New returns a receiver for the engine. The policy says which attribute values are
+// kept; nil: all.
+func New(e *live.Engine, p *redact.Policy) *Handler {
+	return &Handler{engine: e, requests: make(chan struct{}, 64), decoders: sync.Pool{New: func() any {
+		d := new(decoder)
+		if p != nil {
+			d.clean = redact.NewCleaner(p)
+		}
+		return d
+	}}}
 }
 
 // Logs is how many log records came. They are taken, and not used.
@@ -311,7 +326,7 @@ func (h *Handler) take(r *http.Request, path string, body []byte, asJSON bool) (
 	case <-r.Context().Done():
 		return 0, "", fail(http.StatusServiceUnavailable, "the client went away")
 	}
-	d := h.decoders.Get().(*ingest.Decoder)
+	d := h.decoders.Get().(*decoder)
 	defer h.decoders.Put(d)
 	set, err := d.Decode(body, asJSON)
 	if err != nil {
@@ -323,7 +338,7 @@ func (h *Handler) take(r *http.Request, path string, body []byte, asJSON bool) (
 		return 0, "", nil
 	}
 	err = h.engine.Add(func(in *live.Intake) {
-		in.Store(set.Spans, set.Metrics)
+		in.Store(set.Spans, set.Metrics, d.clean)
 		if path == "/v1/traces" {
 			for range set.Rejected {
 				in.Reject()

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -34,8 +35,10 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/tailscope/tailscope/internal/redact"
 	"github.com/tailscope/tailscope/live"
 	"github.com/tailscope/tailscope/live/receive"
+	"github.com/tailscope/tailscope/summary"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -54,7 +57,7 @@ func start(t *testing.T) (address string, h *receive.Handler, finish func() *liv
 	if err != nil {
 		t.Fatal(err)
 	}
-	h = receive.New(e)
+	h = receive.New(e, nil)
 	srv := h.Server()
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = srv.Serve(l) })
@@ -320,7 +323,7 @@ func TestPage(t *testing.T) {
 	if status, _, _ := ask("GET", "/report.json", "localhost:4320"); status != 404 {
 		t.Errorf("a report before there is one: %d", status)
 	}
-	h := receive.New(e)
+	h := receive.New(e, nil)
 	body := fmt.Sprintf(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"00000000000000000000000000000001","spanId":"0000000000000001","name":%q,"kind":2,"startTimeUnixNano":"5","endTimeUnixNano":"9"}]}]}]}`,
 		`<script>alert(1)</script>`)
 	r, _ := http.NewRequest("POST", "/v1/traces", strings.NewReader(body))
@@ -380,7 +383,7 @@ func FuzzHTTP(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	h := receive.New(e)
+	h := receive.New(e, nil)
 	f.Fuzz(func(t *testing.T, path, media, encoding string, body []byte) {
 		r, err := http.NewRequest("POST", "/", bytes.NewReader(body))
 		if err != nil {
@@ -403,5 +406,90 @@ func TestLoopback(t *testing.T) {
 		if receive.Loopback(address) != want {
 			t.Errorf("%s: %v", address, !want)
 		}
+	}
+}
+
+// What the policy does not let through is not kept, by either protocol and in any
+// signal; the rest of it is.
+func TestRedaction(t *testing.T) {
+	o := live.New()
+	o.Window, o.NoReports = 0, true
+	e, err := live.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := receive.New(e, &redact.Policy{Allow: redact.Patterns{"tenant", "card.*", "owner", "pool", "db.*", "url.full"}, Redact: redact.Patterns{"card.number", "owner"}})
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", "shop")
+	rs.Resource().Attributes().PutStr("owner", "SECRET-owner")
+	rs.Resource().Attributes().PutStr("other", "SECRET-other")
+	ss := rs.ScopeSpans().AppendEmpty()
+	ss.Scope().SetName("lib")
+	ss.Scope().Attributes().PutStr("x", "SECRET-scope")
+	s := ss.Spans().AppendEmpty()
+	s.SetTraceID(pcommon.TraceID{1})
+	s.SetSpanID(pcommon.SpanID{1})
+	s.SetKind(ptrace.SpanKindServer)
+	s.SetName("GET /cart?token=SECRET-query")
+	s.SetStartTimestamp(pcommon.Timestamp(time.Now().UnixNano() - 1e6))
+	s.SetEndTimestamp(pcommon.Timestamp(time.Now().UnixNano()))
+	for k, v := range map[string]string{"tenant": "kept-tenant", "card.number": "SECRET-card", "card.kind": "kept-kind", "session": "SECRET-session",
+		"db.statement": "SELECT a FROM t WHERE b = 'SECRET-literal'", "url.full": "https://SECRET-user@kept.example/cart?SECRET-query"} {
+		s.Attributes().PutStr(k, v)
+	}
+	s.Events().AppendEmpty().Attributes().PutStr("session", "SECRET-event")
+	md := pmetric.NewMetrics()
+	rm := md.ResourceMetrics().AppendEmpty()
+	rm.Resource().Attributes().PutStr("owner", "SECRET-owner")
+	m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetName("kept.metric")
+	g := m.SetEmptyGauge().DataPoints()
+	for i := range 3 {
+		p := g.AppendEmpty()
+		p.SetTimestamp(pcommon.Timestamp(time.Now().UnixNano()) - pcommon.Timestamp(i))
+		p.Attributes().PutStr("card.number", fmt.Sprintf("SECRET-%d", i))
+		p.Attributes().PutStr("pool", "kept-pool")
+	}
+	spans, err := ptraceotlp.NewExportRequestFromTraces(td).MarshalProto()
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := pmetricotlp.NewExportRequestFromMetrics(md).MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []struct {
+		path, media string
+		body        []byte
+	}{{"/v1/traces", "application/x-protobuf", spans}, {"/v1/metrics", "application/json", points}} {
+		q := httptest.NewRequest(http.MethodPost, r.path, bytes.NewReader(r.body))
+		q.Header.Set("Content-Type", r.media)
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, q); w.Code != http.StatusOK {
+			t.Fatalf("%s: %d %s", r.path, w.Code, w.Body)
+		}
+	}
+	if err := e.Close(context.Background(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := e.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := bytes.Index(snapshot, []byte("SECRET")); at >= 0 {
+		t.Errorf("the snapshot holds %q", snapshot[max(0, at-20):min(len(snapshot), at+30)])
+	}
+	for _, kept := range []string{"kept-tenant", "kept-kind", "kept.metric", "kept-pool", "SELECT a FROM t WHERE b = ?", "https://kept.example/cart", "GET /cart"} {
+		if !bytes.Contains(snapshot, []byte(kept)) {
+			t.Errorf("the snapshot does not hold %q", kept)
+		}
+	}
+	runs, err := summary.Decode(snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, received := runs[0].Metrics.Points(); n != 3 || received != 3 {
+		t.Errorf("%d of %d points are left of one series", n, received)
 	}
 }

@@ -17,9 +17,15 @@ func (b *builder) place(a *report.Allocation) string {
 	return b.call(a.Service, a.Peer, a.Operation)
 }
 
-// allocation is the table of where the time of the requests around the target quantile goes. Its rows, with the
-// line for rounding, sum to the quantile as it is shown.
-func (b *builder) allocation(r *report.Report, e *report.Endpoint) {
+// allocation is the table of where the time of the requests around a quantile goes: of the one at which the change is
+// shown, and of the target. Its rows, with the line for rounding, sum to the quantile as it is shown.
+func (b *builder) allocation(r *report.Report, e *report.Endpoint, target bool) {
+	if f := e.Focus; f != nil && len(f.Allocation) > 0 {
+		b.allocationChange(r, f.Allocation, &f.Latency, f.Quantile, f.AllocationScale)
+	}
+	if !target {
+		return
+	}
 	rows := slices.Clone(e.Allocation)
 	if len(rows) == 0 {
 		return
@@ -36,14 +42,14 @@ func (b *builder) allocation(r *report.Report, e *report.Endpoint) {
 		return
 	}
 	if r.Comparison() {
-		b.allocationChange(r, e, rows, total, q)
+		b.allocationChange(r, rows, total, q, e.AllocationScale)
 	} else {
 		b.allocationSingle(e, rows, total, q)
 	}
 }
 
 // allocationChange compares the two sides.
-func (b *builder) allocationChange(r *report.Report, e *report.Endpoint, rows []report.Allocation, total *report.Quantile, q report.Float) {
+func (b *builder) allocationChange(r *report.Report, rows []report.Allocation, total *report.Quantile, q report.Float, factors report.Pair) {
 	var values []report.Num
 	longest := 0.0
 	for _, a := range rows {
@@ -98,7 +104,7 @@ func (b *builder) allocationChange(r *report.Report, e *report.Endpoint, rows []
 	}
 	t.Rows = append(t.Rows, Row{Total: true, Cells: []Cell{cell(name), {}, b.num(s.num(base)), b.num(s.num(cur)), b.num(plusOr(s, delta)), b.dimNum(s.interval(total.CIMs, true)), {}}})
 	b.add(t, BarLegend{"on both sides", "grew", "shrank"})
-	b.scaleNote(e)
+	b.scaleNote(factors)
 }
 
 func plusOr(s scale, v report.Num) string {
@@ -203,12 +209,12 @@ func (b *builder) allocationSingle(e *report.Endpoint, rows []report.Allocation,
 		b.add(BarLegend{"as in the typical (median) request", "more", "less"})
 	}
 	b.add(Para{Text: Text{dim("Parts of one data set have no intervals.")}, Tight: true})
-	b.scaleNote(e)
+	b.scaleNote(e.AllocationScale)
 }
 
 // scaleNote says by how much averages had to be stretched to sum to the quantile.
-func (b *builder) scaleNote(e *report.Endpoint) {
-	base, cur := e.AllocationScale.Baseline, e.AllocationScale.Current
+func (b *builder) scaleNote(factors report.Pair) {
+	base, cur := factors.Baseline, factors.Current
 	if !base.Known() && !cur.Known() {
 		return
 	}

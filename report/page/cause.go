@@ -9,18 +9,23 @@ import (
 )
 
 // explains says how much of the change a hypothesis explains.
-func (b *builder) explains(h *report.Hypothesis, v *report.Quantile) string {
-	if !h.ExplainsMs.Known() {
+func (b *builder) explains(e *report.Endpoint, h *report.Hypothesis, v *report.Quantile) string {
+	explains, ci := h.Shown()
+	if !explains.Known() {
 		return "how much it explains is not computable"
 	}
-	ci := h.CIMs
 	if !ci.Lo.Known() && !ci.Hi.Known() {
 		ci = report.Interval{} // nothing was resampled for it
 	}
-	t := "explains " + estimate(h.ExplainsMs, ci, true)
+	at := ""
+	if e.Focus != nil && h.FocusMs.Known() {
+		v, at = &e.Focus.Latency, " at "+quantileName(e.Focus.Quantile)
+	}
+	t := "explains " + estimate(explains, ci, true)
 	if d, ok := v.DeltaMs.Get(); ok {
 		t += " of " + proseScale(v.DeltaMs).plus(d) + " " + proseScale(v.DeltaMs).unit
 	}
+	t += at
 	return b.sign(t)
 }
 
@@ -58,7 +63,7 @@ func (b *builder) causes(r *report.Report, e *report.Endpoint) {
 		h := &e.Hypotheses[i]
 		t := Text{strong(fmt.Sprintf("%d. %s", h.Rank, h.Kind)), plainf(" · %s · %s", h.Strength, b.component(h))}
 		b.add(Para{Text: append(t, b.marks(h.Warnings)...)})
-		line := b.explains(h, v)
+		line := b.explains(e, h, v)
 		if h.Claim != "" {
 			line = b.prose(h.Claim) + "; " + line
 		}
@@ -87,7 +92,11 @@ func (b *builder) causes(r *report.Report, e *report.Endpoint) {
 		b.para(dim(fmt.Sprintf("What a cause explains is found by replay; a replay of nothing %s.", how)))
 	}
 	if u := e.Unexplained; u != nil {
-		b.para(strong("Unexplained"), plainf(": %s.", b.sign(change(u.Ms, u.CIMs))), plain(" Causes name overlapping time: what they explain does not sum."))
+		left := b.sign(change(u.Ms, u.CIMs))
+		if f := e.Focus; f != nil {
+			left = b.sign(change(f.UnexplainedMs, report.Interval{})) + " at " + quantileName(f.Quantile)
+		}
+		b.para(strong("Unexplained"), plainf(": %s.", left), plain(" Causes name overlapping time: what they explain does not sum."))
 	}
 }
 

@@ -15,9 +15,11 @@ func (b *builder) endpointRow(r *report.Report, e *report.Endpoint) {
 	b.verdict(r, e)
 	b.budget(e)
 	b.requests(e)
-	b.latency(r, e)
+	if e.Max.CurrentMs.Known() || e.Max.BaselineMs.Known() {
+		b.latency(r, e)
+	}
 	b.parts(r, e)
-	b.allocation(r, e)
+	b.allocation(r, e, true)
 	b.causes(r, e)
 	b.actions(e, e.Verdict != report.Regression)
 	b.queues(r, e)
@@ -36,7 +38,7 @@ func (b *builder) endpointBrief(r *report.Report, e *report.Endpoint) {
 	b.heading(2, plain(b.rowName(e)))
 	b.verdict(r, e)
 	b.budget(e)
-	b.allocation(r, e)
+	b.allocation(r, e, e.Focus == nil)
 	b.causes(r, e)
 	b.actions(e, true)
 }
@@ -91,6 +93,8 @@ func (b *builder) verdict(r *report.Report, e *report.Endpoint) {
 	}
 	t := Text{verdictRun(e.Verdict), plain(" · ")}
 	switch {
+	case len(e.Streams) > 0 && !e.Max.CurrentMs.Known() && !e.Max.BaselineMs.Known():
+		t = append(t, plain("there are streams only, which have lifetimes and no latencies."))
 	case !r.Comparison():
 		t = append(t, plain(b.sign(fmt.Sprintf("%s is %s.", name, estimate(v.CurrentMs, v.CurrentCIMs, false)))))
 		if v.Needs > 0 {
@@ -116,6 +120,10 @@ func (b *builder) verdict(r *report.Report, e *report.Endpoint) {
 	if e.Basis != nil {
 		b.add(Para{Text: Text{plain(b.basis(r, e.Basis))}, Tight: true})
 	}
+	if f := e.Focus; f != nil {
+		x := &f.Latency
+		b.add(Para{Tight: true, Text: Text{plain(b.sign(fmt.Sprintf("The change is shown at %s, and causes are asked about that: %s: %s.", quantileName(f.Quantile), durs(x.BaselineMs, x.CurrentMs), change(x.DeltaMs, x.CIMs))))}})
+	}
 	var bad []report.Guard
 	for _, g := range e.Guards {
 		if g.Status != report.GuardOK {
@@ -128,7 +136,7 @@ func (b *builder) verdict(r *report.Report, e *report.Endpoint) {
 	}
 	if len(e.Hypotheses) > 0 {
 		h := &e.Hypotheses[0]
-		b.add(Para{Tight: true, Text: Text{strong("First cause"), plainf(": %s, %s: %s — %s.", h.Kind, h.Strength, b.component(h), b.explains(h, v))}})
+		b.add(Para{Tight: true, Text: Text{strong("First cause"), plainf(": %s, %s: %s — %s.", h.Kind, h.Strength, b.component(h), b.explains(e, h, v))}})
 	}
 }
 
@@ -280,6 +288,20 @@ func (b *builder) requests(e *report.Endpoint) {
 		t = append(t, plainf(" They carry as much as %s unweighted ones.", quantities(before, cur.EffectiveN, "")))
 	}
 	b.add(Para{Text: t})
+
+	if len(e.Streams) > 0 {
+		var parts []string
+		for i := range e.Streams {
+			x := &e.Streams[i]
+			var n *report.Float
+			var p50, longest report.Num
+			if x.Baseline != nil {
+				n, p50, longest = &x.Baseline.Count, x.Baseline.P50Ms, x.Baseline.MaxMs
+			}
+			parts = append(parts, fmt.Sprintf(b.sign("%s %s, open for %s at the median and %s at most"), b.name(x.Kind), counts(n, x.Current.Count), durs(p50, x.Current.P50Ms), durs(longest, x.Current.MaxMs)))
+		}
+		b.para(plainf("Streams, whose lifetimes are no latencies: %s.", list(parts...)))
+	}
 
 	a, ab := &e.Arrivals.Current, e.Arrivals.Baseline
 	if a.MeanPerS.Known() {

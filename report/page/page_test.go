@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -257,10 +258,24 @@ func TestOddReports(t *testing.T) {
 	}
 }
 
+// focused adds an endpoint like the first, whose change is shown at another quantile than the target.
+func focused(r *report.Report) {
+	e := r.Endpoints[0]
+	within := report.Between(4, 6)
+	e.Focus = &report.Focus{Quantile: 0.75, Latency: report.Quantile{BaselineMs: report.Some(20), CurrentMs: report.Some(25), DeltaMs: report.Some(5), CIMs: within}, UnexplainedMs: report.Some(0.5),
+		Allocation: report.List[report.Allocation]{
+			{Quantile: 0.75, Service: "gateway", Operation: "GET /", Kind: "service", BaselineMs: report.Some(18), CurrentMs: report.Some(26), DeltaMs: report.Some(8), CIMs: within},
+			{Quantile: 0.75, Service: "gateway", Operation: "GET /", Kind: "wait", BaselineMs: report.Some(2), CurrentMs: report.Some(-1), DeltaMs: report.Some(-3), CIMs: within, PathSwitch: report.Some(0.1)}},
+		AllocationScale: report.Pair{Baseline: report.Some(1), Current: report.Some(1)}}
+	e.Hypotheses = slices.Clone(e.Hypotheses)
+	e.Hypotheses[0].FocusMs, e.Hypotheses[0].FocusCIMs = report.Some(4.5), within
+	r.Endpoints = append(r.Endpoints, e)
+}
+
 // Nothing in a report is silent: each of its fields, changed, changes the page, but for those listed with the reason.
 func TestEveryFieldShows(t *testing.T) {
 	why := map[string][]string{
-		"read by programs": {".Schema", ".Endpoints.Structure.Nodes.Kind", ".Endpoints.Structure.Nodes.WaitedForHeld", ".Endpoints.Structure.Nodes.SelfMs", ".Endpoints.Structure.Nodes.Concurrency", ".Endpoints.Structure.Edges.GapP10Ms", ".Endpoints.Structure.Edges.GapP90Ms", ".Endpoints.Structure.Nodes.Baseline.P50Ms",
+		"read by programs": {".Schema", ".Endpoints.Focus.Allocation.Node", ".Endpoints.Structure.Nodes.Kind", ".Endpoints.Structure.Nodes.WaitedForHeld", ".Endpoints.Structure.Nodes.SelfMs", ".Endpoints.Structure.Nodes.Concurrency", ".Endpoints.Structure.Edges.GapP10Ms", ".Endpoints.Structure.Edges.GapP90Ms", ".Endpoints.Structure.Nodes.Baseline.P50Ms",
 			".Endpoints.Structure.Nodes.Baseline.MeanMs", ".Endpoints.Structure.Nodes.Current.MeanMs", ".Endpoints.Structure.Differences.Node"},
 		"shown only where it is not the rule":                 {".Run.Kept", ".Run.Population", ".Endpoints.Max.Needs"},
 		"~ stands instead of a change that is not detectable": {".Endpoints.P50.DeltaMs"},
@@ -269,6 +284,9 @@ func TestEveryFieldShows(t *testing.T) {
 		"a maximum has no interval":                           {".Endpoints.Max.CIMs.Hi", ".Endpoints.Max.BaselineCIMs.Lo", ".Endpoints.Max.CurrentCIMs.Lo"},
 		"shown for a single data set":                         {".Endpoints.Typical"},
 	}
+	focus := ".Endpoints.Focus.Latency."
+	why["of a focus only the values and their change"] = []string{focus + "BaselineCIMs.Lo", focus + "BaselineCIMs.Hi", focus + "CurrentCIMs.Lo", focus + "CurrentCIMs.Hi", focus + "Needs"}
+	why["the focus has it once"] = []string{".Endpoints.Focus.Allocation.Quantile"}
 	silent := map[string]bool{}
 	for _, fields := range why {
 		for _, f := range fields {
@@ -276,6 +294,7 @@ func TestEveryFieldShows(t *testing.T) {
 		}
 	}
 	r := reporttest.Mercury()
+	focused(r)
 	draw := func() string {
 		out, err := json.Marshal(Report(r, Options{Top: -1}))
 		if err != nil {

@@ -60,7 +60,11 @@ func otlpSpan(s *trace.Store, r trace.SpanRef) object {
 	}
 	var events, links []any
 	for _, e := range s.Events(r) {
-		events = append(events, object{"timeUnixNano": nanos(e.Time), "name": s.String(e.Name)})
+		event := object{"timeUnixNano": nanos(e.Time), "name": s.String(e.Name)}
+		if len(e.Attrs) > 0 {
+			event["attributes"] = attrs(s, e.Attrs)
+		}
+		events = append(events, event)
 	}
 	for _, l := range s.Links(r) {
 		links = append(links, object{"traceId": l.TraceID.String(), "spanId": l.ID.String()})

@@ -12,7 +12,7 @@
 // end, then any of: a kind; ok or error; host=NAME and other resource
 // attributes as resource.KEY=VALUE; message=TEXT; shared; follows; orphan (its
 // parent was never received); id=HEX and parent=HEX instead of those that the
-// place gives; event=NAME@TIME; link=TRACE/SPAN; th=STATE for the trace state; any KEY=VALUE as an
+// place gives; event=NAME@TIME, perhaps with ,KEY=VALUE for its attributes; link=TRACE/SPAN; th=STATE for the trace state; any KEY=VALUE as an
 // attribute, whose value is an integer if it looks like one. Times are from
 // T0, 2026-01-01T12:00:00Z; the unit of the end (ns, us, ms, s) is the start's
 // too unless it has its own. Trace ids count from 1.
@@ -149,12 +149,18 @@ func span(s *trace.Store, r *trace.RawSpan, body string) error {
 		case key == "th":
 			r.TraceState = []byte("ot=th:" + val)
 		case key == "event":
-			name, t, _ := strings.Cut(val, "@")
-			ns, _, err := instant(t, "ms")
+			name, rest, _ := strings.Cut(val, "@")
+			parts := strings.Split(rest, ",")
+			ns, _, err := instant(parts[0], "ms")
 			if err != nil {
 				return err
 			}
-			r.Events = append(r.Events, trace.RawEvent{Time: T0 + trace.Time(ns), Name: []byte(name)})
+			e := trace.RawEvent{Time: T0 + trace.Time(ns), Name: []byte(name)}
+			for _, p := range parts[1:] {
+				k, v, _ := strings.Cut(p, "=")
+				e.Attrs = append(e.Attrs, attr(k, v))
+			}
+			r.Events = append(r.Events, e)
 		case key == "link":
 			tid, sid, _ := strings.Cut(val, "/")
 			var l trace.RawLink

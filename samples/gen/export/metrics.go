@@ -87,6 +87,13 @@ func (w *writer) snapshot(s *sim.Snapshot) otlp.ResourceMetrics {
 		}
 		if d := float64(s.At - since); d > 0 {
 			m.float("process.cpu.utilization", "1", otlp.Gauge, (s.CPU-before)/(d*svc.Cores))
+			if svc.Loop {
+				m.float("nodejs.eventloop.utilization", "1", otlp.Gauge, (s.CPU-before)/d)
+				m.float("nodejs.eventloop.delay.max", "s", otlp.Gauge, s.Lag.Seconds())
+			}
+		}
+		if svc.Quota != nil {
+			m.float("container_cpu_cfs_throttled_seconds_total", "s", otlp.Counter, s.Throttled.Seconds())
 		}
 	}
 	if s.Pause.Count > 0 && svc.Language == "java" {

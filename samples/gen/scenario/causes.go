@@ -44,7 +44,7 @@ func (s *Scenario) exported(ex func(*export.Options)) *Scenario {
 	return s
 }
 
-// on says which instance of the cause's service is meant.
+// on says which instance of the cause's service is meant; -1 means all.
 func (s *Scenario) on(instance int) *Scenario {
 	s.Causes[0].instance = instance
 	return s

@@ -29,8 +29,8 @@ type Cause struct {
 	// Apply changes the system, Export what becomes of its telemetry; either may be nil.
 	Apply  func(*sim.System)
 	Export func(*export.Options)
-	// instance, if set, puts the service.instance.id of that instance of Component.Service into the
-	// component.
+	// instance is the one of Component.Service whose service.instance.id is put into the component of an instance or a pause;
+	// negative where all are meant.
 	instance int
 }
 
@@ -71,7 +71,7 @@ type Result struct {
 // List is all scenarios by name.
 func List() []*Scenario {
 	var all []*Scenario
-	for _, s := range [][]*Scenario{mercuryScenarios(), checkoutScenarios(), searchScenarios(), meshScenarios()} {
+	for _, s := range [][]*Scenario{mercuryScenarios(), feedScenarios(), checkoutScenarios(), searchScenarios(), meshScenarios()} {
 		all = append(all, s...)
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })

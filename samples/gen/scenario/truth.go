@@ -244,7 +244,7 @@ func (t *Truth) counterfactual(r *Result, i int, without *export.Set) {
 	}
 	ct := CauseTruth{Kind: c.Kind, Component: c.Component, P99Without: millis(p99(without.Run))}
 	ct.DeltaP99 = round3(millis(p99(with.Run)) - ct.P99Without)
-	if c.Kind == "instance" || c.Kind == "pause" {
+	if (c.Kind == "instance" || c.Kind == "pause") && c.instance >= 0 {
 		ct.Instance = with.InstanceID(c.Component.Service, c.instance)
 	}
 	t.Causes = append(t.Causes, ct)

@@ -11,23 +11,42 @@ type cpu struct {
 	e      *engine
 	cores  float64
 	paused bool
-	v      float64 // virtual time, ns of work
-	at     Time    // when v was right
-	jobs   []*job  // heap by finish
-	timer  *Timer
-	seq    uint64
+
+	// turns makes it one thread that does one job after the other, in the order in which they came: an event loop. What a
+	// job asks for when it is done it does itself, before the next: up to front all is its.
+	turns       bool
+	done        bool
+	front, tail float64
+
+	// quota is the core-nanoseconds of a period; when they are spent, stop is told how long until the next. 0 is none.
+	quota, spent float64
+	period       Time
+	until        Time // end of the period
+	stop         func(d Time)
+
+	Lag   Time    // the longest that a turn waited since it was last taken
+	v     float64 // virtual time, ns of work
+	at    Time    // when v was right
+	jobs  []*job  // heap by finish
+	timer *Timer
+	seq   uint64
 
 	Busy float64 // core-nanoseconds used
 }
 
 type job struct {
 	finish float64
+	work   float64
+	asked  Time
 	seq    uint64
 	pos    int // in the heap; -1 when done or removed
 	done   func()
 }
 
 func (c *cpu) rate() float64 {
+	if c.turns {
+		return 1
+	}
 	if n := float64(len(c.jobs)); n > c.cores {
 		return c.cores / n
 	}
@@ -37,9 +56,15 @@ func (c *cpu) rate() float64 {
 func (c *cpu) advance() {
 	if d := float64(c.e.now - c.at); d > 0 && len(c.jobs) > 0 && !c.paused {
 		c.v += float64(d * c.rate())
-		c.Busy += float64(d * min(float64(len(c.jobs)), c.cores))
+		busy := float64(d * min(float64(len(c.jobs)), c.cores))
+		c.Busy += busy
+		c.spent += busy
 	}
 	c.at = c.e.now
+	if c.quota > 0 && c.at >= c.until {
+		c.until += (c.at - c.until + c.period) / c.period * c.period
+		c.spent = 0
+	}
 }
 
 func (c *cpu) schedule() {
@@ -48,6 +73,10 @@ func (c *cpu) schedule() {
 		return
 	}
 	d := Time(math.Ceil((c.jobs[0].finish - c.v) / c.rate()))
+	if c.quota > 0 {
+		left := Time(math.Ceil((c.quota - c.spent) / min(float64(len(c.jobs)), c.cores)))
+		d = min(d, left, c.until-c.e.now)
+	}
 	c.timer = c.e.after(max(d, 0), c.complete)
 }
 
@@ -57,7 +86,16 @@ func (c *cpu) complete() {
 	for len(c.jobs) > 0 && c.jobs[0].finish <= c.v+0.5 {
 		j := c.jobs[0]
 		c.remove(j)
+		if c.turns {
+			c.Lag = max(c.Lag, c.e.now-j.asked-Time(j.work))
+			c.front = c.v
+		}
+		c.done = true
 		j.done()
+		c.done = false
+	}
+	if c.quota > 0 && c.spent >= c.quota-0.5 && len(c.jobs) > 0 && !c.paused {
+		c.stop(c.until - c.e.now)
 	}
 	c.schedule()
 }
@@ -66,7 +104,21 @@ func (c *cpu) complete() {
 func (c *cpu) add(d Time, done func()) *job {
 	c.advance()
 	c.seq++
-	j := &job{finish: c.v + float64(d), seq: c.seq, done: done, pos: len(c.jobs)}
+	j := &job{finish: c.v + float64(d), seq: c.seq, done: done, pos: len(c.jobs), work: float64(d), asked: c.e.now}
+	switch {
+	case c.turns && c.done:
+		for _, x := range c.jobs {
+			if x.finish > c.front {
+				x.finish += float64(d)
+			}
+		}
+		c.tail = max(c.tail, c.front) + float64(d)
+		c.front += float64(d)
+		j.finish = c.front
+	case c.turns:
+		c.tail = max(c.tail, c.v) + float64(d)
+		j.finish = c.tail
+	}
 	c.jobs = append(c.jobs, j)
 	c.up(j.pos)
 	c.schedule()
@@ -76,6 +128,10 @@ func (c *cpu) add(d Time, done func()) *job {
 // cancel removes a job; done is not called.
 func (c *cpu) cancel(j *job) {
 	if j.pos < 0 {
+		return
+	}
+	if c.turns {
+		j.done = func() {} // its turn comes all the same, and does nothing
 		return
 	}
 	c.advance()

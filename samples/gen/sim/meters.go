@@ -142,6 +142,9 @@ type Snapshot struct {
 	CPU    float64 // core-nanoseconds since the start
 	Active int
 	Pause  Histogram
+	Lag    Time // the longest that a turn of the event loop waited, since the last
+	// Throttled is how long the instance stood still for want of quota.
+	Throttled Time
 }
 
 // A Level is the state of a resource.
@@ -196,7 +199,8 @@ func (r *Run) collect() {
 		s := Snapshot{At: r.now, In: in, Active: in.active, Pause: m.pause.take()}
 		if in.cpu != nil {
 			in.cpu.advance()
-			s.CPU = in.cpu.Busy
+			s.CPU, s.Lag, s.Throttled = in.cpu.Busy, in.cpu.Lag, in.Throttled
+			in.cpu.Lag = 0
 		}
 		if in.Exec != nil {
 			l := level(in.Exec)

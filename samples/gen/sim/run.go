@@ -95,6 +95,7 @@ type Instance struct {
 	outstanding int
 	factor      float64
 	pausedUntil Time
+	Throttled   Time // stopped for want of quota
 	meters      *meters
 	sidecar     *Instance // its proxy, which only reports spans
 	active      int       // requests in it, working or queued
@@ -177,7 +178,11 @@ func (r *Run) build() {
 				in.factor *= f
 			}
 			if s.Cores > 0 {
-				in.cpu = &cpu{e: &r.engine, cores: s.Cores}
+				in.cpu = &cpu{e: &r.engine, cores: s.Cores, turns: s.Loop}
+				if q := s.Quota; q != nil {
+					in.cpu.quota, in.cpu.period, in.cpu.stop = float64(q.CPU), q.Period, in.throttle
+					in.cpu.until = scaled(q.Period, k.Name("period").Float())
+				}
 			}
 			if x := s.Executor; x.Slots > 0 {
 				in.Exec = r.resource("executor", x.Name, x.Slots, x.Queue, s.Wake)
@@ -239,7 +244,7 @@ func (r *Run) schedulePause(in *Instance, p *Pause, k Key, n uint64) {
 		if in.cpu != nil {
 			in.cpu.pause(true)
 		}
-		if in.meters != nil {
+		if in.meters != nil && !p.Frozen {
 			in.meters.pause.record(d, nil)
 		}
 		r.after(d, func() {
@@ -251,13 +256,24 @@ func (r *Run) schedulePause(in *Instance, p *Pause, k Key, n uint64) {
 	})
 }
 
-// gate runs fn now, or when the instance's pause is over.
+// throttle stops an instance whose quota is spent.
+func (in *Instance) throttle(d Time) {
+	in.Throttled += d
+	in.pausedUntil = max(in.pausedUntil, in.r.now+d)
+	in.cpu.pause(true)
+	in.r.after(d, func() { in.cpu.pause(false) })
+}
+
+// gate runs fn when the instance notices: at once, or when its pause is over and its turn has come.
 func (in *Instance) gate(fn func()) {
-	if in.r.now < in.pausedUntil {
+	switch turn := in.Service.Turn; {
+	case in.cpu != nil && (turn > 0 || in.cpu.turns):
+		in.cpu.add(turn, fn)
+	case in.r.now < in.pausedUntil:
 		in.r.at(in.pausedUntil, func() { in.gate(fn) })
-		return
+	default:
+		fn()
 	}
-	fn()
 }
 
 func (r *Run) finished() bool {

@@ -74,9 +74,15 @@ type Service struct {
 	Language  string // of the SDK: java, go, dotnet, nodejs, python
 	Instances int
 	Cores     float64 // CPU cores of an instance; 0: no limit
-	Executor  Executor
-	Pools     []*Pool // client pools of each instance
-	Spans     Spans
+	// Loop: an instance is one thread that does everything in turns, an event loop; its work's CPU is one turn. Turn is
+	// the CPU that it takes to notice an arrival or an answer.
+	Loop bool
+	Turn Time
+	// Quota bounds the CPU of an instance in each period, after which it stands still until the next.
+	Quota    *Quota
+	Executor Executor
+	Pools    []*Pool // client pools of each instance
+	Spans    Spans
 	// Peer describes a service without instrumentation, as its callers' spans name it.
 	Peer *Peer
 	Wake Dist // delay between the hand-over of a slot and its use; nil: none
@@ -174,12 +180,17 @@ type Peer struct {
 	Port      int
 }
 
-// A Pause stops an instance for Length about every Every.
+// A Pause stops an instance for Length about every Every: to collect garbage or, Frozen, for a reason that its runtime does not
+// know.
 type Pause struct {
 	Instance int
 	Every    Dist
 	Length   Dist
+	Frozen   bool
 }
+
+// A Quota is CPU time for each period, of all cores together.
+type Quota struct{ CPU, Period Time }
 
 // Warming multiplies work until a share of the run is over.
 type Warming struct{ Until, Factor float64 }

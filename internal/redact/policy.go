@@ -1,44 +1,70 @@
-package exporter
+// Package redact decides which attribute values of a stream are kept, and cuts out
+// of them what users typed. What is not kept cannot leave the process: it is in no
+// report, in no snapshot and on no page.
+//
+// A Policy is the user's; a Cleaner applies it to what decoders of files made.
+package redact
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"unicode"
 
 	"github.com/tailscope/tailscope/trace"
 )
 
-// An action is what is done with the value of an attribute before it is kept.
-type action uint8
+// An Action is what is done with the value of an attribute before it is kept.
+type Action uint8
 
+// The actions.
 const (
-	keep  action = iota
-	drop         // it is not kept
-	sql          // its literals are replaced
-	query        // what follows a question mark, and user information, is cut off
+	Keep  Action = iota
+	Drop         // it is not kept
+	SQL          // its literals are replaced
+	Query        // what follows a question mark, and user information, is cut off
 )
 
-// template applies the action to a text.
-func (a action) template(b []byte) []byte {
+// Template applies the action to a text.
+func (a Action) Template(b []byte) []byte {
 	switch a {
-	case sql:
+	case SQL:
 		return templateSQL(b)
-	case query:
+	case Query:
 		return templateURL(b)
 	}
 	return b
 }
 
-// A policy says which attribute values may be kept. What is not kept cannot leave
-// the process: not in a report, not in a snapshot, not on the page.
-type policy struct {
-	allow, redact patterns
+// A Policy says which attribute values may be kept: those that the analysis reads
+// in any case, those that the user had it read, and those that are allowed; but none
+// that is redacted.
+type Policy struct{ Allow, Redact, Reads Patterns }
+
+// Default are the attributes that are not kept unless the list is replaced: what is
+// known to hold secrets or persons.
+var Default = Patterns{
+	"http.request.header.authorization", "http.request.header.cookie", "http.response.header.set-cookie", "http.request.header.x-api-key",
+	"http.request.body*", "http.response.body*", "rpc.request.metadata*", "rpc.response.metadata*", "rpc.grpc.request.metadata*", "rpc.grpc.response.metadata*",
+	"url.query", "http.query", "user.*", "enduser.*", "client.address", "client.socket.address", "http.client_ip", "net.sock.peer.addr",
+	"db.query.parameter*", "db.sql.parameter*", "process.command_args", "process.command_line", "exception.message", "exception.stacktrace", "messaging.message.body*",
 }
 
-// patterns are attribute keys; one that ends in * stands for all that begin so.
-type patterns []string
+// Check tells which pattern is none.
+func (p Patterns) Check() error {
+	for _, k := range p {
+		if k == "" || strings.Contains(strings.TrimSuffix(k, "*"), "*") {
+			return fmt.Errorf("%q is no attribute; a * may stand at the end only", k)
+		}
+	}
+	return nil
+}
 
-func (p patterns) match(key string) bool {
+// Patterns are attribute keys; one that ends in * stands for all that begin so.
+type Patterns []string
+
+// Match reports whether a key is meant.
+func (p Patterns) Match(key string) bool {
 	for _, s := range p {
 		if prefix, ok := strings.CutSuffix(s, "*"); ok && strings.HasPrefix(key, prefix) || s == key {
 			return true
@@ -47,17 +73,26 @@ func (p patterns) match(key string) bool {
 	return false
 }
 
-// of is what is done with the attribute of a span or event, or of a resource.
+// Of is what is done with the attribute of a span or event, or of a resource.
 // Attributes that the analysis itself reads are allowed unless they are redacted:
 // without them there is none.
-func (p *policy) of(key string, resource bool) action {
+func (p *Policy) Of(key string, resource bool) Action {
 	switch {
-	case p.redact.match(key):
-		return drop
-	case resource && needed(key), !resource && trace.Analysed(key), p.allow.match(key):
+	case p.Redact.Match(key):
+		return Drop
+	case resource && needed(key), !resource && (trace.Analysed(key) || p.Reads.Match(key)), p.Allow.Match(key):
 		return templated[key]
 	}
-	return drop
+	return Drop
+}
+
+// OfPoint is what is done with the attribute of a metric point. What is not
+// redacted is kept: it tells series apart.
+func (p *Policy) OfPoint(key string) Action {
+	if p.Redact.Match(key) {
+		return Drop
+	}
+	return templated[key]
 }
 
 // needed reports whether a resource's attribute tells its service, host or
@@ -72,14 +107,14 @@ func needed(key string) bool {
 }
 
 // templated are the attributes whose values hold what users typed.
-var templated = map[string]action{
-	"db.statement": sql, "db.query.text": sql, "db.query.summary": sql,
-	"http.url": query, "url.full": query, "http.target": query, "url.path": query, "url.original": query,
-	"url.query": query, "http.query": query,
+var templated = map[string]Action{
+	"db.statement": SQL, "db.query.text": SQL, "db.query.summary": SQL,
+	"http.url": Query, "url.full": Query, "http.target": Query, "url.path": Query, "url.original": Query,
+	"url.query": Query, "http.query": Query,
 }
 
-// name is a span's name without literals and query strings.
-func (p *policy) name(b []byte) []byte {
+// Name is a span's name without literals and query strings.
+func (p *Policy) Name(b []byte) []byte {
 	if bytes.IndexByte(b, '?') >= 0 && bytes.IndexByte(b, '/') >= 0 {
 		return templateURL(b)
 	}

@@ -1,0 +1,205 @@
+package queuewait
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/trace"
+)
+
+// A Stop is a stretch in which nothing began or ended at a process that its own rate of events says should not have been
+// silent, and after which several requests went on at once.
+type Stop struct {
+	trace.Interval
+
+	// Held is the work whose events were the last before the stop and the first after it, NoSlot if they were of several: it
+	// went on, and all else waited for it. By chance that is 1 in Through.
+	Held    graph.SlotID
+	Through int // requests at work in the process from its beginning to its end
+}
+
+const (
+	// minStop is the shortest stop that is looked for, and missedEvents how many events the process' own rate must promise
+	// for it: none of three is a chance of 5 %.
+	minStop      = 20_000_000
+	missedEvents = 3
+	// minEvents is how many events make a rate.
+	minEvents = 100
+
+	// burst is how soon after a stop what had waited goes on: at least minBurst events, three times what the rate promises,
+	// of minResumed requests. What ends and hands its thread or its connection to the next is two.
+	burst      = 3_000_000
+	minBurst   = 3
+	minResumed = 3
+
+	// sameEvent is how far apart the events of one instant may be recorded.
+	sameEvent = 50_000
+)
+
+// A mark is a beginning or an end that a process saw, in some request that it served.
+type mark struct {
+	at      trace.Time
+	handler int64 // record and call
+}
+
+// stops finds the stops of every process. Of requests that are not kept no event is seen: the rates are those of the kept.
+func stops(d *graph.Dict, records []*graph.Record) map[graph.ProcID][]Stop {
+	type served struct{ starts, ends []trace.Time }
+	marks := map[graph.ProcID][]mark{}
+	work := map[graph.ProcID]*served{}
+	var handler []int32 // of each call: the call whose work its work is a part of
+	for n, r := range records {
+		handler = handler[:0]
+		for i := range r.Calls {
+			c := &r.Calls[i]
+			h := int32(i)
+			in := func(proc graph.ProcID) bool { // the parent's work is in the same process
+				return c.Parent >= 0 && r.Calls[c.Parent].Work.Seen() && r.Calls[c.Parent].Work.Proc == proc
+			}
+			if !c.Client.Seen() && c.Work.Seen() && in(c.Work.Proc) {
+				h = handler[c.Parent]
+			}
+			handler = append(handler, h)
+			put := func(half *graph.Half, by int32) {
+				id := int64(n)<<32 | int64(by)
+				marks[half.Proc] = append(marks[half.Proc], mark{half.Start, id}, mark{half.End, id})
+			}
+			if c.Work.Seen() {
+				put(&c.Work, h)
+				if h == int32(i) {
+					w := work[c.Work.Proc]
+					if w == nil {
+						w = &served{}
+						work[c.Work.Proc] = w
+					}
+					w.starts, w.ends = append(w.starts, c.Work.Start), append(w.ends, c.Work.End)
+				}
+			}
+			if c.Client.Seen() {
+				by := int32(i)
+				if in(c.Client.Proc) {
+					by = handler[c.Parent]
+				}
+				put(&c.Client, by)
+			}
+		}
+	}
+	slotOf := func(id int64) graph.SlotID { return records[id>>32].Calls[int32(id)].Slot }
+	out := map[graph.ProcID][]Stop{}
+	for p, list := range marks {
+		if len(list) < minEvents {
+			continue
+		}
+		slices.SortFunc(list, func(a, b mark) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.handler, b.handler)) })
+		rate := float64(len(list)) / float64(list[len(list)-1].at-list[0].at+1)
+		w := work[p]
+		if w != nil {
+			slices.Sort(w.starts)
+			slices.Sort(w.ends)
+		}
+		for i := 1; i < len(list); i++ {
+			gap := list[i].at - list[i-1].at
+			if gap < minStop || rate*float64(gap) < missedEvents {
+				continue
+			}
+			s := Stop{Interval: trace.Interval{Start: list[i-1].at, End: list[i].at}, Held: graph.NoSlot}
+			held := int64(-1)
+			for a := i - 1; a >= 0 && list[a].at >= s.Start-sameEvent; a-- {
+				for b := i; b < len(list) && list[b].at <= s.End+sameEvent; b++ {
+					if list[a].handler == list[b].handler {
+						held = list[a].handler
+					}
+				}
+			}
+			if held >= 0 {
+				s.Held = slotOf(held)
+			}
+			after := i
+			resumed := map[int64]bool{}
+			for ; after < len(list) && list[after].at <= s.End+burst; after++ {
+				resumed[list[after].handler] = true
+			}
+			if n := float64(after - i); n < minBurst || n < 3*rate*float64(burst) || len(resumed) < minResumed {
+				continue
+			}
+			if w != nil {
+				began, _ := slices.BinarySearch(w.starts, s.Start+1)
+				ended, _ := slices.BinarySearch(w.ends, s.End)
+				s.Through = max(0, began-ended)
+			}
+			out[p] = append(out[p], s)
+		}
+	}
+	return out
+}
+
+// overlap is the part of v within the stops of a process that are sorted and apart.
+func overlap(list []Stop, v trace.Interval) (ns int64) {
+	i, _ := slices.BinarySearchFunc(list, v.Start, func(s Stop, t trace.Time) int { return cmp.Compare(s.End, t+1) })
+	for ; i < len(list) && list[i].Start < v.End; i++ {
+		ns += int64(min(list[i].End, v.End) - max(list[i].Start, v.Start))
+	}
+	return ns
+}
+
+const (
+	// minStopped is the share of the time waited that must lie in stops, and overChance by how many times more than moved waits.
+	minStopped = 0.5
+	overChance = 2
+)
+
+// stopped asks whether waits lie in stops of the process that should have ended them: of the callee, or of the caller before the
+// call and at its answer.
+func (a *asker) stopped(side int) {
+	stops := a.o.Stops[side]
+	if len(stops) == 0 {
+		return
+	}
+	var total, there, here, chance float64
+	n := 0
+	for i := range a.calls[side][a.key] {
+		c := &a.calls[side][a.key][i]
+		if c.Wait < minWait {
+			continue
+		}
+		n++
+		total += float64(c.Wait)
+		asked := trace.Interval{Start: c.Given - trace.Time(c.Wait), End: c.Given}
+		served, read := asked, asked
+		if a.key.Site == Between {
+			served = trace.Interval{Start: c.GivenThere - trace.Time(c.Wait), End: c.GivenThere}
+			back := c.Given + trace.Time(c.OneWay) + trace.Time(c.Served.Duration()) // the answer was sent, by the caller's clock
+			read = trace.Interval{Start: max(back, c.Done-trace.Time(c.Wait)), End: c.Done}
+		}
+		in := func(shift trace.Time) (there, here int64) {
+			move := func(v trace.Interval) trace.Interval {
+				return trace.Interval{Start: v.Start + shift, End: v.End + shift}
+			}
+			if a.key.Site == Between && c.Callee != graph.NoProc {
+				there = overlap(stops[c.Callee], move(served))
+			}
+			here = overlap(stops[c.Caller], move(read))
+			return min(there, c.Wait), min(here, max(0, c.Wait-there))
+		}
+		t, h := in(0)
+		there, here = there+float64(t), here+float64(h)
+		for _, shift := range chanceShifts {
+			t, h := in(shift * 8)
+			chance += float64(t+h) / float64(len(chanceShifts))
+		}
+	}
+	if n < minWaits || total == 0 || there+here == 0 {
+		return
+	}
+	says := Owner("")
+	if (there+here)/total >= minStopped && there+here >= overChance*chance {
+		says = Pause
+		a.v.Stopped = a.key.Caller
+		if there > here {
+			a.v.Stopped = a.key.Target
+		}
+	}
+	a.say("stops", says, "of the time that %d calls waited %.0f %% lie in stops of the callee's process, in which nothing began or ended there, and %.0f %% in stops of the caller's; moved waits %.0f %%",
+		n, 100*there/total, 100*here/total, 100*chance/total)
+}
