@@ -111,7 +111,7 @@ func (a *analyzer) ingest(rep *report.Report, l *Loaded) {
 		in.Links.Resolved += resolved
 		in.Links.Unresolved += c.Links - resolved
 		defects.Merge(c.Defects)
-		rep.Run.Sets = append(rep.Run.Sets, report.Set{Set: setName(side), From: instant(c.From), To: instant(c.To), Runs: set.Runs})
+		rep.Run.Sets = append(rep.Run.Sets, report.Set{Set: setName(side), From: instant(c.From), To: instant(c.To), Runs: set.Runs, Spans: c.Spans, Part: l.Cut != ""})
 	}
 	a.clocks(rep, defects)
 	for _, k := range defects.Kinds() {
@@ -223,11 +223,20 @@ func (a *analyzer) endpoints(rep *report.Report) error {
 		rep.LeftOut = append(rep.LeftOut, report.LeftOut{What: "endpoints", Count: int64(len(views) - n), Why: "give a larger --top"})
 		views = views[:n]
 	}
+	rows := make([]report.Endpoint, len(views))
+	for i, v := range views {
+		rows[i] = a.headline(v)
+	}
+	if a.o.First != nil {
+		first := *rep
+		first.Endpoints = slices.Clone(rows)
+		a.o.First(&first)
+	}
 	whole := make([]report.Endpoint, len(views))
 	parts := make([][]report.Endpoint, len(views))
 	if err := a.each(2*len(views), func(i int) (err error) {
 		if i%2 == 0 {
-			whole[i/2] = a.row(views[i/2])
+			whole[i/2] = a.row(rows[i/2], views[i/2])
 		} else {
 			parts[i/2], err = a.kindRows(views[i/2])
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/tailscope/tailscope/ingest"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/population"
+	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
@@ -27,6 +28,7 @@ type Options struct {
 
 	Stdin    io.Reader
 	Progress func(ingest.Progress) // may be nil
+	First    func(*report.Report)  // is told of the rows before their causes are known; may be nil
 	Version  string
 
 	// Memory bounds what an analysis takes, in bytes: spans beyond their share of

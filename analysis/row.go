@@ -16,13 +16,19 @@ import (
 	"github.com/tailscope/tailscope/trace"
 )
 
-// row fills the row of a whole endpoint.
-func (a *analyzer) row(v *view) report.Endpoint {
+// headline fills of the row of a whole endpoint what does not take long: how many
+// requests, how long they took, and what is said of that.
+func (a *analyzer) headline(v *view) report.Endpoint {
 	e := report.Endpoint{Service: a.str(v.Endpoint.Name.Service), Operation: a.str(v.Endpoint.Name.Operation), Inner: v.Endpoint.Inner}
 	a.population(&e, v)
 	a.streams(&e, v)
 	a.quantiles(&e, v)
 	a.verdict(&e, v)
+	return e
+}
+
+// row fills the rest of the row.
+func (a *analyzer) row(e report.Endpoint, v *view) report.Endpoint {
 	a.guards(&e, v)
 	nodes := a.structure(&e, v)
 	rules := a.rules(v, "")

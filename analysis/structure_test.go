@@ -259,3 +259,37 @@ func TestExemplarStandsForItsNeighbours(t *testing.T) {
 		t.Errorf("the exemplar is %q", found)
 	}
 }
+
+// The rows that are told of first say what the report says in the end, in its order,
+// and nothing of causes.
+func TestFirst(t *testing.T) {
+	draw := func(extra float64) drawing {
+		return func(rng *rand.Rand, i int, at float64) string {
+			took := 10 + rng.ExpFloat64()*2 + extra*float64(i%2)
+			return line(0, fmt.Sprintf("GET /%c", 'a'+i%3), at, 0, took+3, "server") + line(1, "query", at, 1, took, "client peer=db")
+		}
+	}
+	var first *report.Report
+	r := analysed(t, 600, draw(0), draw(30), func(o *Options) { o.Top, o.First = 2, func(r *report.Report) { first = r } })
+	if first == nil || len(first.Endpoints) != 2 || first.Ingest.Spans != r.Ingest.Spans {
+		t.Fatalf("%+v", first)
+	}
+	at := 0
+	for i := range r.Endpoints {
+		e := &r.Endpoints[i]
+		if !e.Whole() {
+			continue
+		}
+		f := &first.Endpoints[at]
+		at++
+		if f.Operation != e.Operation || f.Verdict != e.Verdict || f.P99.CurrentMs != e.P99.CurrentMs || f.P99.CIMs != e.P99.CIMs || f.Requests.Current.Sampled != e.Requests.Current.Sampled {
+			t.Errorf("first %s %s %+v, then %s %s %+v", f.Operation, f.Verdict, f.P99, e.Operation, e.Verdict, e.P99)
+		}
+		if len(f.Hypotheses)+len(f.Allocation)+len(f.Queues) > 0 || len(e.Hypotheses) == 0 {
+			t.Errorf("%s: %d causes first, %d then", e.Operation, len(f.Hypotheses), len(e.Hypotheses))
+		}
+	}
+	if at != 2 {
+		t.Errorf("%d endpoints", at)
+	}
+}

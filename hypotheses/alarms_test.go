@@ -107,6 +107,60 @@ func TestNothingSlowerIsNoRegression(t *testing.T) {
 			return span(at, latency(rng, 40), "size="+small)
 		}
 	}
+	heavy := func(rng *rand.Rand, _, at float64) string {
+		return span(at, 10*math.Pow(1-rng.Float64(), -1/1.5))
+	}
+	cached := func(rng *rand.Rand, _, at float64) string {
+		if rng.Float64() < 0.01 {
+			return span(at, latency(rng, 300), "cache.hit=false")
+		}
+		return span(at, latency(rng, 5), "cache.hit=true")
+	}
+	tenants := func(first int) func(*rand.Rand, float64, float64) string {
+		return func(rng *rand.Rand, _, at float64) string {
+			return span(at, latency(rng, 50), fmt.Sprintf("tenant=t%d", first+rng.IntN(8)))
+		}
+	}
+	retried := func(rng *rand.Rand, _, at float64) string {
+		ms, lost := latency(rng, 40), 0.0
+		failed := ""
+		if rng.Float64() < 0.1 {
+			lost = 10 + latency(rng, 30)
+			failed = fmt.Sprintf("\n  api call %.3f..%.3fms client host=h http.response.status_code=503\n    cart GET /c %.3f..%.3fms server host=g http.response.status_code=503",
+				at+2, at+lost-8, at+3, at+lost-9)
+		}
+		return span(at, ms+lost+6, "host=h") + failed + fmt.Sprintf("\n  api call %.3f..%.3fms client host=h\n    cart GET /c %.3f..%.3fms server host=g", at+lost+2, at+lost+2+ms, at+lost+3, at+lost+1+ms)
+	}
+	fleet := func(n int) func(*rand.Rand, float64, float64) string {
+		return func(rng *rand.Rand, _, at float64) string {
+			return span(at, latency(rng, 50), fmt.Sprintf("resource.service.instance.id=pod-%d", rng.IntN(n)))
+		}
+	}
+	rolling := func(rng *rand.Rand, t, at float64) string {
+		k, version := rng.IntN(4), 1
+		if t > 0.2*float64(k+1) {
+			version = 2
+		}
+		return span(at, latency(rng, 50), fmt.Sprintf("resource.service.instance.id=pod-%d-%d resource.service.version=%[2]d", k, version))
+	}
+	halves := func(rng *rand.Rand, t, at float64) string {
+		if rng.Float64() < 0.05+0.1*math.Floor(2*t) {
+			return span(at, latency(rng, 150), "tier=business")
+		}
+		return span(at, latency(rng, 50), "tier=private")
+	}
+	coarse := func(rng *rand.Rand, _, at float64) string {
+		return span(1000*math.Floor(at/1000), math.Round(latency(rng, 12)))
+	}
+	idle := func(t float64) float64 {
+		if math.Mod(4*t, 1) < 0.5 {
+			return 1
+		}
+		return 0.02
+	}
+	quiet := func(seed uint64, seconds float64) string {
+		return over(seed, int(10*seconds), seconds, even, simple(50))
+	}
 	for _, c := range []struct{ name, base, cur string }{
 		{"the same twice", over(1, 900, 90, even, simple(50)), over(2, 900, 90, even, simple(50))},
 		{"a minute and ten", over(1, 600, 60, even, simple(50)), over(2, 3000, 600, even, simple(50))},
@@ -129,6 +183,19 @@ func TestNothingSlowerIsNoRegression(t *testing.T) {
 		{"recorded in whole milliseconds now", over(1, 1200, 90, even, simple(50)), over(2, 1200, 90, even, func(rng *rand.Rand, _, at float64) string { return span(math.Floor(at), math.Round(latency(rng, 50))) })},
 		{"head sampling in one", over(1, 3000, 120, even, simple(50)), over(2, 3000, 120, even, headed)},
 		{"four seconds with a level of each", over(1, 1000, 4, even, levels(1)), over(2, 1000, 4, even, levels(2))},
+		{"Pareto 1.5", over(1, 1200, 90, even, heavy), over(2, 1200, 90, even, heavy)},
+		{"a cache that misses one in a hundred", over(1, 1500, 90, even, cached), over(2, 1500, 90, even, cached)},
+		{"the same cache, few requests", over(1, 300, 90, even, cached), over(2, 300, 90, even, cached)},
+		{"other tenants", over(1, 1200, 90, even, tenants(0)), over(2, 1200, 90, even, tenants(4))},
+		{"one call in ten fails and is tried again, always", over(1, 900, 90, even, retried), over(2, 900, 90, even, retried)},
+		{"scaled out from two to six", over(1, 1200, 90, even, fleet(2)), over(2, 1200, 90, even, fleet(6))},
+		{"deployed instance by instance in the window", over(1, 1200, 90, even, fleet(4)), over(2, 1200, 90, even, rolling)},
+		{"the second half is of another kind, on both sides", over(1, 1200, 90, even, halves), over(2, 1200, 90, even, halves)},
+		{"starts in whole seconds", over(1, 1200, 90, even, coarse), over(2, 1200, 90, even, coarse)},
+		{"load that rises, and load that falls", over(1, 1200, 90, func(t float64) float64 { return 0.3 + 0.7*t }, simple(50)), over(2, 1200, 90, func(t float64) float64 { return 1 - 0.7*t }, simple(50))},
+		{"idle half of the time", over(1, 1200, 90, idle, simple(50)), over(2, 1200, 90, idle, simple(50))},
+		{"a job every minute, in forty seconds and in ten minutes", minutely(1, 40), minutely(2, 600)},
+		{"a quiet half minute before ten minutes with jobs", quiet(1, 30), minutely(2, 600)},
 		{"thirty and thirty", over(1, 30, 30, even, simple(50)), over(2, 30, 30, even, simple(50))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -139,6 +206,13 @@ func TestNothingSlowerIsNoRegression(t *testing.T) {
 					t.Logf("%s %s: %s", g.Kind, g.Status, g.Detail)
 				}
 				t.Errorf("regression: p99 %.0f → %.0f ms, p = %.2g", got.Pair.Base.Quantile(0.99)/1e6, got.Pair.Cur.Quantile(0.99)/1e6, got.Test.P)
+			}
+			if got.Verdict.Outcome == stats.CannotTell {
+				for _, f := range Rank(got).Findings {
+					if f.Strength != Weak {
+						t.Errorf("%s is %s where nothing can be told", f.Kind, f.Strength)
+					}
+				}
 			}
 		})
 	}

@@ -36,6 +36,9 @@ type Asking struct {
 	attributes []*Attribute
 	mixSplit   *MixSplit // by the attribute of a change of mix
 	owned      [2][]ownCall
+	declared   []*declared
+	sayings    [2][]saying
+	inWait     [2]map[[2]int32]int64 // by request and step: the time in it that spans call a wait
 	found      []*queue
 	still      []*standstill
 	turned     []*turning
@@ -67,26 +70,12 @@ func NewAsking(c *Comparison) *Asking {
 		w := graph.Walker{Dict: c.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
 		clipped := 0
 		seen := make([]bool, c.Reading.Dict.Slots()) // slots of which relative ones are known: of an entry endpoint, themselves
-		var table [][4]*part                         // parts by slot and kind of step
 		for _, q := range s.Counted {
 			p := w.Plan(q.Record, nil)
 			if p.Clipped {
 				clipped++
 			}
 			weight := float64(q.Weight) / graph.OneRequest
-			for k := range p.Steps {
-				st := &p.Steps[k]
-				key := a.key(q, st)
-				if int(key.Slot) >= len(table) {
-					table = append(table, make([][4]*part, int(key.Slot)+1-len(table))...)
-				}
-				at := &table[key.Slot][key.kind()]
-				if *at == nil {
-					*at = &part{}
-					a.parts[i][key] = *at
-				}
-				(*at).ns, (*at).w = append((*at).ns, st.NS), append((*at).w, weight)
-			}
 			for k := range q.Calls {
 				abs := q.Calls[k].Slot
 				if !c.Endpoint.Inner {
@@ -111,6 +100,27 @@ func NewAsking(c *Comparison) *Asking {
 		}
 		if i == summary.Current {
 			a.clipped = float64(clipped) / float64(len(s.Counted))
+		}
+	})
+	a.waitsIn()
+	c.sides(func(i int, s *Side) {
+		var table [][4]*part // parts by slot and kind of step
+		for j, q := range s.Counted {
+			p := a.planOf(i, j)
+			weight := float64(q.Weight) / graph.OneRequest
+			for k := range p.Steps {
+				st := &p.Steps[k]
+				key := a.key(q, st)
+				if int(key.Slot) >= len(table) {
+					table = append(table, make([][4]*part, int(key.Slot)+1-len(table))...)
+				}
+				at := &table[key.Slot][key.kind()]
+				if *at == nil {
+					*at = &part{}
+					a.parts[i][key] = *at
+				}
+				(*at).ns, (*at).w = append((*at).ns, a.working(i, j, k, st.NS)), append((*at).w, weight)
+			}
 		}
 	})
 	a.block()

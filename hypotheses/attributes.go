@@ -98,6 +98,16 @@ func (a *Attribute) Distance() float64 {
 	return (sum + math.Abs(cur-base)) / 2 // those without the key are a kind, too
 }
 
+// recordedAnew reports whether nearly all requests of one side have the key and none of the other: it was not another
+// kind of request that came, but the key.
+func (a *Attribute) recordedAnew() bool {
+	var base, cur float64
+	for _, v := range a.Values {
+		base, cur = base+v.Base, cur+v.Cur
+	}
+	return min(base, cur) == 0 && max(base, cur) > 0.9
+}
+
 // chance is the Distance that shares of so many requests a side differ by when
 // nothing changed.
 func (a *Attribute) chance(n0, n1 float64) float64 {

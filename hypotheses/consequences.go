@@ -101,6 +101,7 @@ func (a *Asking) follow(f *Finding) {
 			wait(j, p, values)
 		}
 	}
+	a.followSaid(f)
 	a.followTimeouts(f, plan)
 	for _, b := range slices.SortedFunc(maps.Keys(f.fills), func(x, y *queue) int {
 		return cmp.Or(cmp.Compare(f.fills[y], f.fills[x]), cmp.Compare(x.slot(), y.slot()))

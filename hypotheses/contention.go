@@ -32,7 +32,7 @@ var contention = Cause{
 				out = append(out, a.lockFinding(b))
 			}
 		}
-		return append(out, a.turns("contention")...)
+		return append(append(out, a.turns("contention")...), a.saidWaits("contention")...)
 	},
 }
 

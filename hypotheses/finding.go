@@ -82,6 +82,11 @@ type Finding struct {
 	node   graph.SlotID // of service-time: whose work; part is the work of which it is a part, NoSlot of a whole
 	part   graph.SlotID
 
+	// lengths is what the finding says became longer, of each request that has it; nil where what is counted was tested
+	// before the finding was made. byChance is of one whose lengths do not differ more than draws of the same would.
+	lengths  func(side, j int) (ns int64, ok bool)
+	byChance bool
+
 	// Below names findings that go before this one, as its cause: by kind and
 	// component.
 	Below func(*Finding) bool

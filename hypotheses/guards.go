@@ -152,7 +152,8 @@ func (c *Comparison) without(drop func(side int, q *summary.Request) bool) (r co
 	was := direction(c.Verdict.Outcome)
 	before, after := change(c.Pair, at), change(p, at)
 	r.undone = was != 0 && r.direction != was && math.Abs(after) < math.Abs(before)/2 || was != 0 && r.direction == -was
-	r.shown = was == 0 && r.direction != 0
+	// Where nothing was seen, the rest is one of many that could be looked at.
+	r.shown = was == 0 && r.direction != 0 && t.P <= sure
 	all := change(c.Pair, target)
 	r.most = was == 0 && c.Verdict.Outcome != stats.NoRegression && math.Abs(r.explains) >= minExplains && r.explains*all > 0 && math.Abs(r.explains) >= math.Abs(all)/2
 	return r, true

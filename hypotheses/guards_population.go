@@ -12,6 +12,7 @@ import (
 	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
+	"github.com/tailscope/tailscope/trace"
 )
 
 const (
@@ -156,6 +157,9 @@ func (c *Comparison) populationGuard() Guard {
 			put(guard(GuardPopulation, GuardWarn, "requests excluded as %q went from %s to %s; they are in no percentile", name, prose.Percent(was), prose.Percent(is)))
 		}
 	}
+	if g, ok := c.answersGuard(); ok {
+		put(g)
+	}
 	if g, ok := c.kindsGuard(); ok {
 		put(g)
 	}
@@ -180,6 +184,50 @@ func (c *Comparison) cancelledAt() string {
 	return fmt.Sprintf("their median is %s; %s of the current requests in the percentiles last longer", prose.Ns(median), prose.Percent(1-c.Pair.Cur.Rank(median)))
 }
 
+// answersGuard finds answers without what was asked for, redirections and refusals of the content, that became more or
+// fewer. They are quick, and no sign of how fast the others are.
+func (c *Comparison) answersGuard() (Guard, bool) {
+	d := c.Reading.Dict
+	var key string
+	var worst ValueShare
+	declined := map[trace.StringID]bool{}
+	for _, a := range c.Attributes() {
+		if !population.StatusKey(d.String(a.Key)) {
+			continue
+		}
+		for _, v := range a.Values {
+			if !population.Declined(d.String(v.Value)) {
+				continue
+			}
+			declined[v.Value] = true
+			if shift := math.Abs(v.Cur - v.Base); v.P < sure && shift > max(maxFailed, math.Abs(worst.Cur-worst.Base)) {
+				key, worst = d.String(a.Key), v
+			}
+		}
+	}
+	if key == "" {
+		return Guard{}, false
+	}
+	name := d.String(worst.Value)
+	g := guard(GuardPopulation, GuardWarn, "requests with %s=%s went from %s to %s", key, name, prose.Percent(worst.Base), prose.Percent(worst.Cur))
+	r, ok := c.without(func(_ int, q *summary.Request) bool {
+		return slices.ContainsFunc(q.Attrs, func(a trace.Attr) bool {
+			return declined[a.Value.TextID()] && population.StatusKey(d.String(a.Key))
+		})
+	})
+	if !ok {
+		return g, true
+	}
+	fewer := direction(c.Verdict.Outcome) < 0 && r.direction == 0 && worst.Cur > worst.Base // answers, and so no improvement
+	if r.undone || r.shown || fewer {
+		g.Status, g.Incomparable, g.Explains = GuardFail, true, r.explains
+		g.Detail += fmt.Sprintf("; without such answers the verdict is another, and p%g differs by %s", 100*c.Options.Quantile, prose.Ns(math.Abs(r.explains)))
+	}
+	g.check = Check{Question: "without redirections and refusals, is the verdict the same?", Rival: "a change of the latency of the same requests",
+		IfThis: "no", IfRival: "yes", Ran: true, Outcome: map[int]string{1: "a regression", -1: "an improvement", 0: "no change shown"}[r.direction]}
+	return g, true
+}
+
 // A drift is a kind of request that came or went.
 type drift struct {
 	at    *Attribute
@@ -194,7 +242,7 @@ func (c *Comparison) kindsGuard() (Guard, bool) {
 	var drifts []drift
 	for _, a := range c.Attributes() {
 		key := d.String(a.Key)
-		if a.P > sure || Consequence(key) || Deployed(key) || a.Sizes {
+		if a.P > sure || Consequence(key) || Deployed(key) || a.Sizes || a.recordedAnew() {
 			continue
 		}
 		for i := range a.Values {
@@ -269,7 +317,7 @@ func (c *Comparison) mixGuard() Guard {
 	n := [2]float64{weigh(c.Sides[0].Counted).flat(), weigh(c.Sides[1].Counted).flat()}
 	for _, a := range c.Attributes() {
 		key := d.String(a.Key)
-		if a.P > sure || Consequence(key) || Deployed(key) {
+		if a.P > sure || Consequence(key) || Deployed(key) || a.recordedAnew() {
 			continue
 		}
 		if tv := a.Distance() - a.chance(n[0], n[1]); tv > most {

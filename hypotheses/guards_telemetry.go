@@ -229,6 +229,15 @@ func (c *Comparison) instrumentationGuard() Guard {
 		}
 		silent[s] = math.Abs(is-was) > 0.5
 	}
+	for _, a := range c.Attributes() {
+		if key := c.Reading.Dict.String(a.Key); a.recordedAnew() && !Consequence(key) && !Deployed(key) {
+			word := "is newly recorded"
+			if a.Values[0].Cur == 0 {
+				word = "is recorded no more"
+			}
+			warns = append(warns, fmt.Sprintf("the attribute %s %s", key, word))
+		}
+	}
 	for _, r := range c.renamed(sites) {
 		warns = append(warns, fmt.Sprintf("%s is now called %s: the same place, number and length; they are taken as one", r.was, r.is))
 	}

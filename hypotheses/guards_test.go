@@ -267,6 +267,17 @@ func TestGuards(t *testing.T) {
 		{"fast failures in place of slow answers", slow(1), outcomes(12, 1, "http.response.status_code=500"), GuardPopulation, GuardFail, NotComparable, "no improvement"},
 		{"probes in the current side", agents(1, 0, "", 1), agents(2, 0.6, "kube-probe/1.30", 2), GuardPopulation, GuardFail, NotComparable, "kube-probe"},
 		{"probes in both sides", agents(3, 0.5, "kube-probe/1.30", 2), agents(4, 0.5, "kube-probe/1.30", 2), GuardPopulation, GuardOK, stats.NoRegression, ""},
+		{"crawlers that get 404", base, outcomes(3, 2, "http.response.status_code=404"), GuardPopulation, GuardFail, NotComparable, "http.response.status_code=404 went from 0 % to 33.3 %"},
+		{"crawlers that went", outcomes(3, 2, "http.response.status_code=404"), arriving(1, requests, plain(50)), GuardPopulation, GuardFail, NotComparable, "status_code=404"},
+		{"crawlers on both sides", outcomes(3, 2, "http.response.status_code=404"), outcomes(3, 2, "http.response.status_code=404"), GuardPopulation, GuardOK, stats.NoRegression, ""},
+		{"crawlers, and the others slower", base, arriving(2, requests, func(rng *rand.Rand, i int, at float64) string {
+			if i%20 == 0 {
+				return span(at, 2, "http.response.status_code=404")
+			}
+			return span(at, latency(rng, 110))
+		}), GuardPopulation, GuardWarn, stats.Regression, "status_code=404"},
+		{"a new app, as fast as the old one", agents(15, 0, "", 1), agents(16, 0.6, "app/2", 50), GuardPopulation, GuardWarn, stats.NoRegression, "app/2"},
+		{"a key that all have now", base, arriving(2, requests, plain(50, "lane=blue")), GuardMix, GuardOK, stats.NoRegression, ""},
 		{"another mix of tiers", tiers(1, 0.2), tiers(2, 0.45), GuardMix, GuardWarn, "", "tier"},
 		{"the same mix", tiers(1, 0.2), tiers(2, 0.2), GuardMix, GuardOK, "", ""},
 		{"calls to one instance", placed(1, 0.5), placed(2, 0.9), GuardPlacement, GuardWarn, "", "db"},
@@ -286,6 +297,10 @@ func TestGuards(t *testing.T) {
 		{"another head rate", arriving(1, requests, plain(50, "th=8")), arriving(2, requests, plain(50, "th=c")), GuardSampling, GuardWarn, "", "50 %"},
 		{"the same head rate", arriving(1, requests, plain(50, "th=8")), arriving(2, requests, plain(50, "th=8")), GuardSampling, GuardOK, "", "weighted"},
 		{"clients that wait for their answers", base, waiting(2, 2), GuardOmission, GuardFail, NotComparable, "current load waits"},
+		{"a load that comes at a steady pace", base, paced(2, 100, 50), GuardOmission, GuardOK, stats.NoRegression, "pace"},
+		{"a steady pace, and slower", paced(1, 100, 50), paced(2, 100, 85), GuardOmission, GuardOK, stats.Regression, "pace"},
+		{"clients that wait, and a steady pace", paced(1, 100, 60), waiting(2, 2), GuardOmission, GuardFail, NotComparable, "current load waits"},
+		{"four clients wait, and six", waiting(1, 4), waiting(2, 6), GuardOmission, GuardWarn, "", "both sides"},
 		{"both loads wait", waiting(1, 2), waiting(2, 2), GuardOmission, GuardWarn, "", "both sides"},
 		{"slower under an open load", base, slow(2), GuardOmission, GuardOK, stats.Regression, ""},
 		{"a cold start", base, warm(2, 90, 4), GuardWarmUp, GuardFail, stats.CannotTell, "first"},
@@ -295,12 +310,16 @@ func TestGuards(t *testing.T) {
 			}
 			return span(at, latency(rng, 50), "size=small")
 		}), GuardWarmUp, GuardOK, "", ""},
+		{"a cold start on both sides", warm(1, 90, 4), warm(2, 90, 4), GuardWarmUp, GuardWarn, "", "both sides begin so"},
+		{"a job that was due at the beginning", minutely(1, 40), minutely(2, 600), GuardWarmUp, GuardOK, "", ""},
 		{"slow to the end", base, warm(2, requests, 4), GuardWarmUp, GuardOK, stats.Regression, ""},
 		{"a clock that moved", called(1, cart("GET /c", 0)), called(2, cart("GET /c", 80)), GuardClock, GuardFail, "", "h1 and h2"},
 		{"a clock that is off as before", called(1, cart("GET /c", 80)), called(2, cart("GET /c", 80)), GuardClock, GuardOK, stats.NoRegression, ""},
 		{"a renamed call", called(1, cart("GET /c", 0)), called(2, cart("Carts/Get", 0)), GuardInstrumentation, GuardWarn, stats.NoRegression, "now called"},
 		{"a callee that fell silent", called(1, cart("GET /c", 0)), called(2, clients), GuardInstrumentation, GuardFail, "", "from 100 % to 0 %"},
 		{"newly recorded work", called(1, cart("GET /c", 0)), called(2, inside), GuardInstrumentation, GuardWarn, stats.NoRegression, "newly recorded"},
+		{"a key recorded newly", base, arriving(2, requests, plain(50, "lane=blue")), GuardInstrumentation, GuardWarn, stats.NoRegression, "lane is newly recorded"},
+		{"a key recorded no more", arriving(1, requests, plain(50, "lane=blue")), arriving(2, requests, plain(50)), GuardInstrumentation, GuardWarn, stats.NoRegression, "lane is recorded no more"},
 		{"a new call that takes time", called(1, cart("GET /c", 0)), arriving(2, requests, func(rng *rand.Rand, i int, at float64) string {
 			ms := 2 * latency(rng, 50)
 			return span(at, ms, "host=h1") + "\n" + newHop(at, ms)
@@ -411,6 +430,32 @@ func waiting(seed uint64, w int) string {
 			b.WriteString(span(at, ms) + "\n\n")
 			at += ms
 		}
+	}
+	return b.String()
+}
+
+// paced is a load that comes at a steady pace, a request in so many ms or nearly.
+func paced(seed uint64, every, median float64) string {
+	rng := rand.New(rand.NewPCG(seed, 17))
+	var b strings.Builder
+	for i := range requests {
+		at := float64(seed)*3_600_000 + float64(i)*every + 5*rng.Float64()
+		b.WriteString(span(at, latency(rng, median)) + "\n\n")
+	}
+	return b.String()
+}
+
+// minutely is ten requests a second beside a job that makes the first 8 s of each
+// minute slow.
+func minutely(seed uint64, seconds float64) string {
+	rng := rand.New(rand.NewPCG(seed, 23))
+	var b strings.Builder
+	for at := 0.0; at < 1e3*seconds; at += 100 * rng.ExpFloat64() {
+		median := 50.0
+		if math.Mod(at, 60_000) < 8000 {
+			median = 150
+		}
+		b.WriteString(span(float64(seed)*3_600_000+at, latency(rng, median)) + "\n\n")
 	}
 	return b.String()
 }

@@ -245,6 +245,8 @@ const (
 )
 
 // closed reports whether arrivals thin out while requests are there, beyond chance.
+// Those that come at a steady pace do, too: who just came is there, and the next is
+// not due yet; see waitedFor.
 func (p *pressure) closed() bool {
 	if p.fewN < minClosed || p.manyN < 5 || p.few == 0 || p.many >= closedRatio*p.few {
 		return false
@@ -255,6 +257,70 @@ func (p *pressure) closed() bool {
 	return z > 4
 }
 
+const (
+	// nearby is how many requests before and after one its stay is held against.
+	nearby = 8
+	// stayBlock is how many stays in a row are one observation: neighbours count
+	// many of the same arrivals.
+	stayBlock = 20
+	// waitedSure is by how many standard errors fewer must come during long stays
+	// for a load to wait, and waitedLikely for it to be like one that does.
+	waitedSure, waitedLikely = 3, 1
+)
+
+// waitedFor is by how many standard errors fewer requests begin during a long
+// request than within as long a time from the beginning of those around it. To a
+// load that comes by itself, at any pace, the length of a request makes no
+// difference; a client that waits for it does not ask again meanwhile. The list is
+// sorted by start.
+func waitedFor(list []stay) float64 {
+	starts := make([]int64, len(list))
+	lengths := make([]int64, len(list))
+	for i, s := range list {
+		starts[i], lengths[i] = s.from, s.to-s.from
+	}
+	slices.Sort(lengths)
+	median := lengths[len(lengths)/2]
+	// after is how many begin within a time after one began.
+	after := func(i int, time int64) float64 {
+		from, _ := slices.BinarySearch(starts, starts[i]+1)
+		to, _ := slices.BinarySearch(starts, starts[i]+time+1)
+		return float64(to - from)
+	}
+	var fewer []float64 // by stayBlock long stays
+	sum, n := 0.0, 0
+	for i, s := range list {
+		length := s.to - s.from
+		if length < median || i < nearby || i+nearby >= len(list) || starts[i+nearby]+length > starts[len(list)-1] {
+			continue
+		}
+		others := 0.0
+		for k := 1; k <= nearby; k++ {
+			others += after(i-k, length) + after(i+k, length)
+		}
+		sum += others/(2*nearby) - after(i, length)
+		if n++; n == stayBlock {
+			fewer = append(fewer, sum)
+			sum, n = 0, 0
+		}
+	}
+	if len(fewer) < 2 {
+		return 0
+	}
+	mean, squares := 0.0, 0.0
+	for _, x := range fewer {
+		mean += x / float64(len(fewer))
+	}
+	for _, x := range fewer {
+		squares += (x - mean) * (x - mean)
+	}
+	k := float64(len(fewer))
+	if squares == 0 {
+		return 0
+	}
+	return mean / math.Sqrt(squares/(k-1)/k)
+}
+
 // omissionGuard: does the load slow down with the system? Then the slow moments
 // are asked about less often, and every percentile is too good.
 func (c *Comparison) omissionGuard() Guard {
@@ -262,11 +328,20 @@ func (c *Comparison) omissionGuard() Guard {
 		return guard(GuardOmission, GuardOK, "not asked of inner endpoints: their callers wait for them by design")
 	}
 	var p [2]pressure
+	var waited [2]float64
 	for i, s := range c.Sides {
-		p[i] = pressureOf(stays(s))
+		list := stays(s)
+		p[i] = pressureOf(list)
+		if p[i].closed() {
+			waited[i] = waitedFor(list)
+		}
 	}
 	base, cur := &p[summary.Baseline], &p[summary.Current]
-	b, k := base.closed(), cur.closed()
+	// That one side waits and the other does not needs both to be sure.
+	b, k := waited[summary.Baseline] > waitedSure, waited[summary.Current] > waitedSure
+	if b != k && min(waited[0], waited[1]) > waitedLikely {
+		b, k = true, true
+	}
 	say := func(x *pressure) string {
 		return prose.Sprintf("%.3g arrive per second while fewer than %d are there and %.3g while more are", x.few, x.at, x.many)
 	}
@@ -276,6 +351,9 @@ func (c *Comparison) omissionGuard() Guard {
 	case !b && !k:
 		if cur.few == 0 {
 			return guard(GuardOmission, GuardOK, "too few requests overlap to tell whether arrivals wait for answers")
+		}
+		if cur.closed() {
+			return guard(GuardOmission, GuardOK, "requests come at a pace that their length makes no difference to, %.3g per second", cur.perSecond)
 		}
 		return guard(GuardOmission, GuardOK, "arrivals do not thin out while requests are there: %.3g and %.3g per second", cur.few, cur.many)
 	}
@@ -310,6 +388,7 @@ type beginning struct {
 	of      float64
 	share   float64 // of its requests beyond the rest's 90th percentile
 	settled float64
+	lasts   int64 // ns
 }
 
 // slowBeginning finds a beginning that is slow and then settles.
@@ -380,10 +459,41 @@ func slowBeginning(run []*summary.Request) (best beginning, ok bool) {
 		if share[k] < (s+mean)/2 && k > 0 { // it has settled by now
 			break
 		}
-		best = beginning{until: first + int64(k+1)*width, of: float64(k+1) / warmParts, share: s, settled: mean}
+		best = beginning{until: first + int64(k+1)*width, lasts: int64(k+1) * width, of: float64(k+1) / warmParts, share: s, settled: mean}
 		ok = true
 	}
 	return best, ok
+}
+
+// recurs reports whether a run has, after its own beginning, a stretch as long as
+// another's beginning in which nearly as many of the requests are slow, by what is
+// slow in that run: then such stretches come and go, and one of them was at the
+// beginning by chance. The run is sorted by start.
+func (b *beginning) recurs(run []*summary.Request) bool {
+	if len(run) < 4*warmPart {
+		return false
+	}
+	later := make([]int64, 0, len(run))
+	for _, q := range run[len(run)/2:] {
+		later = append(later, q.Duration())
+	}
+	slices.Sort(later)
+	slow := later[len(later)*9/10]
+	isSlow := func(q *summary.Request) float64 { return float64(boolRank(q.Duration() > slow)) }
+	from, slows := 0, 0.0
+	began := int64(run[0].Start())
+	for to, q := range run {
+		slows += isSlow(q)
+		for int64(q.Start())-int64(run[from].Start()) > b.lasts {
+			slows -= isSlow(run[from])
+			from++
+		}
+		n := to - from + 1
+		if int64(run[from].Start())-began > b.lasts && n >= warmPart && slows/float64(n) >= (b.share+b.settled)/2 {
+			return true
+		}
+	}
+	return false
 }
 
 // warmUpGuard: does a run begin slow and then settle?
@@ -395,15 +505,29 @@ func (c *Comparison) warmUpGuard() Guard {
 	starts := map[key]int64{}
 	var found beginning
 	side := -1
+	var runs [2]map[int32][]*summary.Request
 	for i, s := range c.Sides {
-		runs := map[int32][]*summary.Request{}
+		runs[i] = map[int32][]*summary.Request{}
 		for _, q := range s.Counted {
 			if q.Outcome == population.Completed || q.Outcome == population.TimedOut {
-				runs[q.Run] = append(runs[q.Run], q)
+				runs[i][q.Run] = append(runs[i][q.Run], q)
 			}
 		}
+		for _, run := range runs[i] {
+			slices.SortStableFunc(run, func(x, y *summary.Request) int { return cmp.Compare(x.Start(), y.Start()) })
+		}
+	}
+	var begins [2]bool
+	for i, s := range c.Sides {
 		for r := int32(0); int(r) < s.Set.Runs; r++ {
-			if b, ok := slowBeginning(runs[r]); ok && !c.otherKinds(i, r, b.until) {
+			b, ok := slowBeginning(runs[i][r])
+			for j := range runs {
+				for k := int32(0); ok && int(k) < c.Sides[j].Set.Runs; k++ {
+					ok = !b.recurs(runs[j][k])
+				}
+			}
+			if ok && !c.otherKinds(i, r, b.until) {
+				begins[i] = true
 				starts[key{i, r}] = b.until
 				if side < 0 || b.share > found.share {
 					found, side = b, i
@@ -422,6 +546,8 @@ func (c *Comparison) warmUpGuard() Guard {
 	if ok && (r.undone || r.shown) {
 		g.Status, g.Incomparable, g.Explains = GuardFail, true, r.explains
 		g.Detail += fmt.Sprintf("; without that part the change of p%g is smaller by %s, and the verdict is another", 100*c.Options.Quantile, prose.Ns(r.explains))
+	} else if ok && r.most && begins[0] && begins[1] {
+		g.Detail += fmt.Sprintf("; both sides begin so, and without that part the change of p%g is smaller by %s", 100*c.Options.Quantile, prose.Ns(r.explains))
 	} else if ok && r.most {
 		g.Status, g.Explains = GuardFail, r.explains
 		g.Detail += fmt.Sprintf("; without that part the change of p%g is smaller by %s, which is most of it", 100*c.Options.Quantile, prose.Ns(r.explains))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
@@ -24,18 +25,71 @@ var mixShift = Cause{
 		Emit:     "the attribute that tells kinds apart (tenant tier, size class, endpoint variant) on entry spans.",
 	},
 	find: func(a *Asking) []Finding {
-		best := (*Finding)(nil)
-		for _, at := range a.attributes {
-			if f, ok := a.mixFinding(at); ok && (best == nil || f.Explains > best.Explains) {
-				best = f
+		change := a.Pair.Delta(a.Options.Quantile, 0.95).Change
+		if f, ok := a.mix(change, a.Options.Quantile); ok {
+			return []Finding{f}
+		}
+		return nil
+	},
+}
+
+// mix is the change of mix that explains most, with the waits that it brings; not ok if none is worth telling. What is
+// asked after it is asked of requests with the baseline's mix.
+func (a *Asking) mix(change, target float64) (best Finding, ok bool) {
+	plain := a.weights
+	var arrivals map[*queue][2]float64
+	for _, at := range a.attributes {
+		f, fits := a.mixFinding(at)
+		if !fits {
+			continue
+		}
+		was := a.byMix(f.Weights)
+		now := map[*queue][2]float64{}
+		a.weights, a.called = f.Weights, nil
+		var factors []Factor
+		for _, b := range a.queues() {
+			now[b] = [2]float64{b.arrivals, b.mix}
+			if b.mix > minFilled {
+				if f.fills == nil {
+					f.fills = map[*queue]float64{}
+				}
+				f.fills[b] = b.mix
+				factors = append(factors, a.waitBack(b, b.mix))
+				f.Evidence = append(f.Evidence, says("spans", b.calls, "these requests make more calls of %s: they bring %.0f %% of the rise of the wait before it", a.operation(b), 100*b.mix))
 			}
 		}
-		if best == nil {
-			return nil
+		f.Factor = func(j int, p *graph.Plan, values []int64) {
+			for _, g := range factors {
+				g(j, p, values)
+			}
 		}
-		a.separate(best)
-		return []Finding{*best}
-	},
+		replayed := a.latency
+		if len(factors) > 0 {
+			replayed = a.replay(f.Factor)
+			f.Explains, f.Lo, f.Hi = a.effect(replayed, plain, f.Weights)
+		}
+		f.Target = a.atTarget(f, target, replayed, plain, f.Weights, 1)
+		a.weights, a.called = plain, nil
+		for b, x := range was {
+			b.arrivals, b.mix = x[0], x[1]
+		}
+		if a.worth(f.Explains, change) && (!ok || f.Explains > best.Explains) {
+			best, ok, arrivals = *f, true, now
+		}
+	}
+	if !ok {
+		return best, false
+	}
+	lo, hi := best.Lo, best.Hi
+	a.separate(&best)
+	if best.fills != nil { // the interval is that of the replay, waits and all
+		best.Lo, best.Hi = lo, hi
+	}
+	a.weights = best.Weights
+	for b, x := range arrivals {
+		b.arrivals, b.mix = x[0], x[1]
+	}
+	return best, true
 }
 
 const (
@@ -70,9 +124,6 @@ func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
 	}
 	f := &Finding{Kind: "mix-shift", Attribute: key, Weights: w}
 	f.Explains, f.Lo, f.Hi = a.effect(a.latency, a.weights, w)
-	if f.Explains < 1_000_000 {
-		return nil, false
-	}
 	// The value whose requests became more and are slow.
 	values := slices.Clone(at.Values)
 	slices.SortFunc(values, func(x, y ValueShare) int {

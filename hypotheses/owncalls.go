@@ -59,9 +59,9 @@ func (a *Asking) ownCalls(side int) []ownCall {
 	for j, q := range s.Counted {
 		plan := a.planOf(side, j)
 		own, pieces = append(own[:0], make([]int64, len(q.Calls))...), pieces[:0]
-		add := func(call int32, st *graph.Step) {
+		add := func(call int32, st *graph.Step, ns int64) {
 			call = a.workCall(q, call)
-			own[call] += st.NS
+			own[call] += ns
 			if w := &q.Calls[call].Work; w.Seen() && st.NS > 0 {
 				pieces = append(pieces, piece{call, w.Proc, st.At - trace.Time(st.NS), st.At})
 			}
@@ -71,13 +71,13 @@ func (a *Asking) ownCalls(side int) []ownCall {
 			c := &q.Calls[st.Call()]
 			switch {
 			case st.Leave && st.Client() == !c.Work.Seen():
-				add(st.Call(), st)
+				add(st.Call(), st, a.working(side, j, k, st.NS))
 			case !st.Leave && st.Call() != 0 && st.Client() == c.Client.Seen():
 				p := &q.Calls[c.Parent]
 				if p.Paired() && c.Flags&graph.OnClient != 0 || c.Flags&(graph.Retry|graph.Hedge) != 0 || c.Client.Seen() && owners.Of(c, queuewait.Lead).Claimed() {
 					continue
 				}
-				add(c.Parent, st)
+				add(c.Parent, st, a.working(side, j, k, st.NS))
 			}
 		}
 		index = index[:0]

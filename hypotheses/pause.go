@@ -43,49 +43,161 @@ const (
 	minPauses  = 3
 )
 
-// stops are those of each process of one side that had work of this endpoint in flight which took longer than usual.
-func (a *Asking) stops(side int) map[graph.ProcID][]queuewait.Stop {
-	work := map[graph.ProcID][]trace.Interval{}
+// A delayed is a stretch of a request that took longer than it did in all but 1 % of the baseline, and that a process
+// which stands still would lengthen.
+type delayed struct {
+	trace.Interval
+	req int
+}
+
+// delays are the delayed stretches of one side by process.
+func (a *Asking) delays(side int) map[graph.ProcID][]delayed {
+	out := map[graph.ProcID][]delayed{}
 	long := map[PartKey]float64{} // the usual longest of each part
-	for j, q := range a.Sides[side].Counted {
+	usual := func(k PartKey) float64 {
+		x, ok := long[k]
+		if !ok {
+			x = math.Inf(1) // what was not there before was never late
+			if p := a.parts[summary.Baseline][k]; p != nil {
+				x = p.at(0.99)
+			}
+			long[k] = x
+		}
+		return x
+	}
+	s := a.Sides[side]
+	w := graph.Walker{Dict: a.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
+	for j, q := range s.Counted {
 		plan := a.planOf(side, j)
 		for k := range plan.Steps {
 			st := &plan.Steps[k]
-			if st.NS < minSilence {
-				continue
-			}
-			usual, ok := long[a.key(q, st)]
-			if !ok {
-				usual = a.parts[summary.Baseline][a.key(q, st)].at(0.99)
-				long[a.key(q, st)] = usual
-			}
-			if float64(st.NS) <= usual {
+			if st.NS < minSilence || float64(st.NS) <= usual(a.key(q, st)) {
 				continue
 			}
 			if p, ok := a.stillAt(q, st); ok {
-				work[p] = append(work[p], trace.Interval{Start: st.At - trace.Time(st.NS), End: st.At})
+				out[p] = append(out[p], delayed{trace.Interval{Start: st.At - trace.Time(st.NS), End: st.At}, j})
 			}
 		}
-	}
-	out := map[graph.ProcID][]queuewait.Stop{}
-	for p, list := range a.cur().Set.Calibration.Owners.Stops[side] {
-		for _, v := range list {
-			// Work was in flight throughout, or what came meanwhile piled up and went on at the end.
-			through, piled := false, 0
-			for _, b := range work[p] {
-				if b.Start <= v.Start+edge(v.Duration()) && b.End >= v.End-edge(v.Duration()) {
-					through = true
-				}
-				if b.Start < v.End-minSilence && b.End >= v.End && b.End <= v.End+burst {
-					piled++
-				}
+		// Of a call that was left, what its callee did is no part of the request's plan. When it began tells.
+		walked := false
+		for k := range q.Calls {
+			c := &q.Calls[k]
+			if !c.Paired() || !c.OuterEnd().Left() || c.Flags&graph.Loser != 0 {
+				continue
 			}
-			if through || piled >= minPiled {
-				out[p] = append(out[p], v)
+			if !walked {
+				w.Walk(q.Record)
+				walked = true
+			}
+			ns := int64(c.Work.Start-c.Client.Start) + w.Shift(int32(k), false) - w.Shift(int32(k), true)
+			if ns >= minSilence && float64(ns) > usual(PartKey{Slot: a.Relative(q, c.Slot)}) {
+				out[c.Work.Proc] = append(out[c.Work.Proc], delayed{trace.Interval{Start: c.Work.Start - trace.Time(ns), End: c.Work.Start}, j})
 			}
 		}
 	}
 	return out
+}
+
+// stops are those of each process of one side that had work of this endpoint in flight which took longer than usual.
+func (a *Asking) stops(side int) map[graph.ProcID][]queuewait.Stop {
+	late := a.delays(side)
+	out := map[graph.ProcID][]queuewait.Stop{}
+	for p, list := range a.cur().Set.Calibration.Owners.Stops[side] {
+		for _, v := range list {
+			if through, with := meeting(late[p], v.Interval); through || len(with) >= minPiled {
+				out[p] = append(out[p], v)
+			}
+		}
+	}
+	for p, list := range a.endings(side, late) {
+		for _, v := range list {
+			if !slices.ContainsFunc(out[p], func(s queuewait.Stop) bool { return s.Overlaps(v) }) {
+				out[p] = append(out[p], queuewait.Stop{Interval: v, Held: graph.NoSlot})
+			}
+		}
+		slices.SortFunc(out[p], func(x, y queuewait.Stop) int { return cmp.Compare(x.Start, y.Start) })
+	}
+	return out
+}
+
+// meeting is whether some of what is late was in flight throughout a stretch, and the requests, one for each, of what came
+// meanwhile, piled up and ended with it.
+func meeting(late []delayed, v trace.Interval) (through bool, with []int) {
+	for _, b := range late {
+		if b.Start <= v.Start+edge(v.Duration()) && b.End >= v.End-edge(v.Duration()) {
+			through = true
+		}
+		if b.Start < v.End-minSilence && b.End >= v.End && b.End <= v.End+burst {
+			with = append(with, b.req)
+		}
+	}
+	return through, with
+}
+
+// endings are the stops that show without a rate: few of the calls of a process may be known, so that it promises nothing.
+// Then what was late at one time tells. It ends together if the process stood still, after a stretch without any event, and
+// one after the other if it waited in a queue or was slow.
+func (a *Asking) endings(side int, late map[graph.ProcID][]delayed) map[graph.ProcID][]trace.Interval {
+	events := map[graph.ProcID][]trace.Time{}
+	for _, rec := range a.Sides[side].Set.Records {
+		for i := range rec.Calls {
+			for _, h := range [2]*graph.Half{&rec.Calls[i].Client, &rec.Calls[i].Work} {
+				if h.Seen() && len(late[h.Proc]) > 0 {
+					events[h.Proc] = append(events[h.Proc], h.Start, h.End)
+				}
+			}
+		}
+	}
+	out := map[graph.ProcID][]trace.Interval{}
+	for p, list := range events {
+		slices.Sort(list)
+		var perhaps []trace.Interval
+		together, stops := 0, 0
+		for i := 1; i < len(list); i++ {
+			v := trace.Interval{Start: list[i-1], End: list[i]}
+			if v.Duration() < minSilence {
+				continue
+			}
+			through, with := meeting(late[p], v)
+			if !through && len(with) == 0 {
+				continue
+			}
+			perhaps = append(perhaps, v)
+			slices.Sort(with)
+			if n := len(slices.Compact(with)); n >= minPiled {
+				together += n
+				stops++
+			}
+		}
+		if stops >= minPauses && float64(together) >= endTogether*float64(together+apart(late[p])) {
+			out[p] = perhaps
+		}
+	}
+	return out
+}
+
+// endTogether is the share of what was late at the same time as something else that must end with it for stops to be
+// believed by this alone.
+const endTogether = 0.5
+
+// apart is how many of those that are late at the same time as one of another request end at another time.
+func apart(late []delayed) int {
+	list := slices.Clone(late)
+	slices.SortFunc(list, func(x, y delayed) int { return cmp.Or(cmp.Compare(x.End, y.End), cmp.Compare(x.Start, y.Start)) })
+	n := 0
+	for i, d := range list {
+		alone, with := false, false
+		for k := i - 1; k >= 0 && list[k].End > d.Start+minSilence; k-- {
+			if list[k].req != d.req {
+				with = with || d.End-list[k].End <= burst
+				alone = true
+			}
+		}
+		if alone && !with {
+			n++
+		}
+	}
+	return n
 }
 
 // edge is a tenth of a stretch: how far the work in flight may fail to reach its ends.
@@ -270,7 +382,7 @@ func (a *Asking) pauses() []Finding {
 			Query:    "",
 		}
 		a.whyStill(s, &f)
-		f.Factor = a.goOn(s)
+		f.Factor = a.withLeft(&f, s.stops[summary.Current], a.goOn(s))
 		out = append(out, f)
 	}
 	return out
@@ -312,4 +424,54 @@ func (a *Asking) goOn(s *standstill) Factor {
 			values[i] = min(st.NS, max(values[i], least))
 		}
 	}
+}
+
+// withLeft adds to a replay of stops the calls that were left because their callee stood still: those are answered as
+// fast as before.
+func (a *Asking) withLeft(f *Finding, stops map[graph.ProcID][]queuewait.Stop, still Factor) Factor {
+	back := []Factor{still}
+	for _, t := range a.targets() {
+		is := &t.sides[summary.Current]
+		left := map[int]map[int32]bool{}
+		n, weight := 0, 0.0
+		for i := range is.calls {
+			x := &is.calls[i]
+			c := &a.request(x.req).Calls[x.call]
+			if x.ended != graph.TimedOut || !c.Work.Seen() || !meets(stops[c.Work.Proc], c.Work.Start-trace.Time(x.ns), c.Work.End) {
+				continue
+			}
+			if left[x.req] == nil {
+				left[x.req] = map[int32]bool{}
+			}
+			left[x.req][x.call] = true
+			n, weight = n+1, weight+x.w
+		}
+		if n == 0 {
+			continue
+		}
+		_, _, op := a.names(t.slot)
+		f.Evidence = append(f.Evidence, says("spans", n, "%s timed out around the stops", plural(n, "call of "+op, "calls of "+op)))
+		if f.limits == nil {
+			f.limits = map[*target]float64{}
+		}
+		f.limits[t] = share(weight, is.timedOut)
+		back = append(back, a.answeredAsBefore(t, func(j int, attempts []int32) bool {
+			return slices.ContainsFunc(attempts, func(c int32) bool { return left[j][c] })
+		}))
+	}
+	if len(back) == 1 {
+		return still
+	}
+	return func(j int, p *graph.Plan, values []int64) {
+		for _, g := range back {
+			g(j, p, values)
+		}
+	}
+}
+
+// meets reports whether a stop lies in a stretch of time, at least its shortest.
+func meets(stops []queuewait.Stop, from, to trace.Time) bool {
+	return slices.ContainsFunc(stops, func(s queuewait.Stop) bool {
+		return s.Clip(trace.Interval{Start: from, End: to}).Duration() >= minSilence
+	})
 }

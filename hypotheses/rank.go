@@ -2,11 +2,13 @@ package hypotheses
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/stats"
+	"github.com/tailscope/tailscope/summary"
 )
 
 // A Ranking is the causes of a change, the likeliest first.
@@ -70,31 +72,8 @@ func Rank(c *Comparison) *Ranking {
 	// An accepted change of mix comes first: everything else is valued under it.
 	var mix []Finding
 	if sign > 0 {
-		for _, f := range mixShift.find(a) {
-			if a.worth(f.Explains, change) {
-				a.byMix(f.Weights)
-				plain := a.weights
-				a.weights = f.Weights
-				var factors []Factor
-				for _, b := range a.queues() {
-					if b.mix > 0.02 {
-						factors = append(factors, a.waitBack(b, b.mix))
-						f.Evidence = append(f.Evidence, says("spans", b.calls, "these requests make more calls of %s: they bring %.0f %% of the rise of the wait before it", a.operation(b), 100*b.mix))
-					}
-				}
-				f.Factor = func(j int, p *graph.Plan, values []int64) {
-					for _, g := range factors {
-						g(j, p, values)
-					}
-				}
-				replayed := a.latency
-				if len(factors) > 0 {
-					replayed = a.replay(f.Factor)
-					f.Explains, f.Lo, f.Hi = a.effect(replayed, plain, f.Weights)
-				}
-				f.Target = a.atTarget(&f, target, replayed, plain, f.Weights, sign)
-				mix = append(mix, f)
-			}
+		if f, ok := a.mix(change, target); ok {
+			mix = append(mix, f)
 		}
 	}
 	var asked []*Finding
@@ -125,6 +104,7 @@ func Rank(c *Comparison) *Ranking {
 			found = append(found, *f)
 		}
 	}
+	a.doubtChance(found)
 	found = append(mix, whole(found)...)
 	order(found)
 	for i := range found {
@@ -193,6 +173,55 @@ func (a *Asking) widen(f *Effect, q, change float64) {
 	f.Lo = f.NS - math.Hypot(f.NS-f.Lo, off)
 }
 
+// doubtChance marks the findings whose own lengths cannot be told from draws of the same lengths: of a heavy tail the
+// longest few differ between any two sets, and put back by rank they seem to explain what something else did.
+func (a *Asking) doubtChance(found []Finding) {
+	var p []float64
+	var tested []*Finding
+	for i := range found {
+		if f := &found[i]; f.lengths != nil {
+			p, tested = append(p, a.chance(f.lengths)), append(tested, f)
+		}
+	}
+	for i, q := range stats.BenjaminiHochberg(p) {
+		f := tested[i]
+		if f.byChance = q > a.Options.Alpha; f.byChance {
+			f.Doubtful = true
+			f.Warnings = append(f.Warnings, fmt.Sprintf("what it says became longer differs between the sets no more than draws of the same would (p %.2g)", q))
+		}
+	}
+}
+
+// chance is the p-value of the difference between the sets in a length that requests have.
+func (a *Asking) chance(of func(side, j int) (ns int64, ok bool)) float64 {
+	var samples [2]*stats.Sample
+	for i, s := range a.Sides {
+		cols := stats.Requests{Seed: a.Options.Seed}
+		weighted := false
+		for j, q := range s.Counted {
+			ns, ok := of(i, j)
+			if !ok {
+				continue
+			}
+			w := float64(q.Weight) / graph.OneRequest
+			if i == summary.Current {
+				w = a.weights[j]
+			}
+			weighted = weighted || w != 1
+			cols.Latency, cols.Weight = append(cols.Latency, max(ns, 0)), append(cols.Weight, w)
+			cols.Second, cols.Run, cols.Key = append(cols.Second, floorSecond(int64(q.Start()))), append(cols.Run, int(q.Run)), append(cols.Key, Key(q.Record))
+		}
+		if !weighted {
+			cols.Weight = nil
+		}
+		var err error
+		if samples[i], err = stats.NewSample(cols); err != nil || samples[i].N() == 0 {
+			return 0 // one set has none: nothing to compare with
+		}
+	}
+	return stats.NewPair(samples[0], samples[1], a.Options).Test().P
+}
+
 // worth reports whether an effect is large enough to be told.
 func (a *Asking) worth(explains, change float64) bool {
 	return explains >= minExplains && explains >= minShare*math.Abs(change)
@@ -253,15 +282,21 @@ func (a *Asking) together(found []Finding, sign, q float64) float64 {
 
 // order ranks findings by what they explain. Those that explain the same
 // milliseconds, within sameTime, are ordered by precedence; a consequence goes
-// below its cause.
+// below its cause. What may be chance comes after all that is not.
 func order(found []Finding) {
+	chance := func(f *Finding) int {
+		if f.byChance {
+			return 1
+		}
+		return 0
+	}
 	slices.SortStableFunc(found, func(x, y Finding) int {
-		return cmp.Or(cmp.Compare(y.Explains, x.Explains), cmp.Compare(precedence(x.Kind), precedence(y.Kind)), cmp.Compare(x.Service, y.Service), cmp.Compare(x.Operation, y.Operation), cmp.Compare(x.Peer, y.Peer))
+		return cmp.Or(cmp.Compare(chance(&x), chance(&y)), cmp.Compare(y.Explains, x.Explains), cmp.Compare(precedence(x.Kind), precedence(y.Kind)), cmp.Compare(x.Service, y.Service), cmp.Compare(x.Operation, y.Operation), cmp.Compare(x.Peer, y.Peer))
 	})
 	// Groups of the same milliseconds, each headed by its largest.
 	for from := 0; from < len(found); {
 		to := from + 1
-		for to < len(found) && found[to].Explains >= (1-sameTime)*found[from].Explains {
+		for to < len(found) && found[to].byChance == found[from].byChance && found[to].Explains >= (1-sameTime)*found[from].Explains {
 			to++
 		}
 		slices.SortStableFunc(found[from:to], func(x, y Finding) int { return cmp.Compare(precedence(x.Kind), precedence(y.Kind)) })
@@ -273,7 +308,7 @@ func order(found []Finding) {
 		}
 		last := -1
 		for j := i + 1; j < len(found); j++ {
-			if found[j].Explains >= minCause*found[i].Explains && found[i].Below(&found[j]) {
+			if found[j].byChance == found[i].byChance && found[j].Explains >= minCause*found[i].Explains && found[i].Below(&found[j]) {
 				last = j
 			}
 		}

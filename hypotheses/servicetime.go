@@ -152,10 +152,12 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 					continue // a queue's
 				}
 			}
-			values[k] += a.back(a.key(q, st), st.NS, a.tie(j, k)) - st.NS
+			ns := a.working(summary.Current, j, k, st.NS)
+			values[k] += a.back(a.key(q, st), ns, a.tie(j, k)) - ns
 		}
 	}
 	f.Factor = own
+	f.lengths = func(side, j int) (int64, bool) { return a.ownOf(side, j, work) }
 	if share := a.tornLeaf(slot); share > maxTorn {
 		f.Doubtful = true
 		f.Warnings = append(f.Warnings, fmt.Sprintf("in %.0f %% of the requests a span's parent was never received, and here no call is seen: the time may be that of calls whose client spans are missing", 100*share))
@@ -225,18 +227,21 @@ func (a *Asking) own(side int, work []graph.SlotID) *part {
 	p := &part{}
 	s := a.Sides[side]
 	for j, q := range s.Counted {
-		plan := a.planOf(side, j)
-		var sum int64
-		n := 0
-		for k := range plan.Steps {
-			if a.ownPart(q, &plan.Steps[k], work) {
-				sum += plan.Steps[k].NS
-				n++
-			}
-		}
-		if n > 0 {
-			p.ns, p.w = append(p.ns, max(sum, 0)), append(p.w, float64(q.Weight)/graph.OneRequest)
+		if ns, ok := a.ownOf(side, j, work); ok {
+			p.ns, p.w = append(p.ns, ns), append(p.w, float64(q.Weight)/graph.OneRequest)
 		}
 	}
 	return p
+}
+
+// ownOf is the own time of a node in one request; not ok where it does not work for it.
+func (a *Asking) ownOf(side, j int, work []graph.SlotID) (ns int64, ok bool) {
+	q, plan := a.Sides[side].Counted[j], a.planOf(side, j)
+	for k := range plan.Steps {
+		if a.ownPart(q, &plan.Steps[k], work) {
+			ns += a.working(side, j, k, plan.Steps[k].NS)
+			ok = true
+		}
+	}
+	return max(ns, 0), ok
 }

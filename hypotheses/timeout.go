@@ -182,6 +182,17 @@ func (a *Asking) optionalFinding(t *target, without int, declared bool) Finding 
 		Ran:      true,
 		Outcome:  seen,
 	}
+	// What makes it slow says more than that one could do without it.
+	caller, peer, op := f.Service, f.Peer, f.Operation
+	f.Below = func(o *Finding) bool {
+		return o.Kind != "service-time" && !o.Check.Against && (o.slows(caller, peer, op) || o.limits[t] > maxHold)
+	}
+	f.lengths = func(side, j int) (ns int64, ok bool) {
+		for _, k := range t.sides[side].byReq[j] {
+			ns, ok = max(ns, t.sides[side].calls[k].ns), true
+		}
+		return ns, ok
+	}
 	back := rankMap(is, was)
 	tries := &t.sides[1]
 	f.Factor = func(j int, p *graph.Plan, values []int64) {

@@ -17,8 +17,9 @@ import (
 // A queue is the waits of one edge of the endpoint, as they go back.
 type queue struct {
 	v     *queuewait.Verdict
-	slots []graph.SlotID // relative; the most waiting first
-	in    [2][]holding   // its calls
+	slots []graph.SlotID   // relative; the most waiting first
+	in    [2][]holding     // its calls
+	waits [2]map[int]int64 // of each request that waits in it, in all
 	calls int
 
 	// hold and arrivals are the shares of the wait's change that are not the
@@ -37,6 +38,7 @@ func (a *Asking) queues() []*queue {
 	}
 	by := map[queuewait.EdgeKey]*queue{}
 	in := [2]map[queuewait.EdgeKey][]holding{{}, {}}
+	waited := [2]map[queuewait.EdgeKey]map[int]int64{{}, {}}
 	total := map[graph.SlotID]float64{}
 	waits := [2]map[graph.SlotID]*part{{}, {}}
 	for i, s := range a.Sides {
@@ -56,6 +58,10 @@ func (a *Asking) queues() []*queue {
 				waits[i][slot].ns = append(waits[i][slot].ns, x)
 				waits[i][slot].w = append(waits[i][slot].w, weight)
 				in[i][v.Key] = append(in[i][v.Key], a.holding(q, j, v, p.Steps[k].Call()))
+				if waited[i][v.Key] == nil {
+					waited[i][v.Key] = map[int]int64{}
+				}
+				waited[i][v.Key][j] += x
 				if i == summary.Current {
 					b := by[v.Key]
 					if b == nil {
@@ -79,6 +85,7 @@ func (a *Asking) queues() []*queue {
 		slices.SortFunc(b.slots, func(x, y graph.SlotID) int { return cmp.Or(cmp.Compare(total[y], total[x]), cmp.Compare(x, y)) })
 		b.shares()
 		b.in = [2][]holding{in[0][b.v.Key], in[1][b.v.Key]}
+		b.waits = [2]map[int]int64{waited[0][b.v.Key], waited[1][b.v.Key]}
 		a.found = append(a.found, b)
 	}
 	slices.SortFunc(a.found, func(x, y *queue) int {
@@ -89,9 +96,13 @@ func (a *Asking) queues() []*queue {
 
 const (
 	// holdRose and arrivalsStood: where no model runs, holds that rose by this
-	// and arrivals that rose by less put the callee first.
+	// and arrivals that rose by less put the callee first. Where arrivals rose by
+	// arrivalsRose, more than the rates of a few hundred sampled calls differ by
+	// chance, the rise is split between both as the load they offer grew by each:
+	// it is their product, so by logarithms.
 	holdRose      = 0.15
 	arrivalsStood = 0.10
+	arrivalsRose  = 0.20
 )
 
 // shares says whose the wait's change is.
@@ -110,12 +121,17 @@ func (b *queue) shares() {
 	if is.Hold >= (1+holdRose)*was.Hold && is.PerSecond <= (1+arrivalsStood)*was.PerSecond && is.Wait > was.Wait {
 		b.hold = 1
 	}
+	if b.hold == 0 && is.PerSecond >= (1+arrivalsRose)*was.PerSecond && was.PerSecond > 0 && is.Wait > was.Wait {
+		more, longer := math.Log(is.PerSecond/was.PerSecond), math.Log(max(1, is.Hold/was.Hold))
+		b.arrivals, b.hold = more/(more+longer), longer/(more+longer)
+	}
 }
 
 // byMix moves that part of the arrivals' share which comes with the mix of
 // requests: more calls a request, not more requests. reweighted are the weights
-// that give the current requests the baseline's mix.
-func (a *Asking) byMix(reweighted []float64) {
+// that give the current requests the baseline's mix. It returns what the shares were before.
+func (a *Asking) byMix(reweighted []float64) map[*queue][2]float64 {
+	before := map[*queue][2]float64{}
 	plain := make([]float64, len(a.plans))
 	for j := range plain {
 		plain[j] = float64(a.request(j).Weight) / graph.OneRequest
@@ -155,6 +171,7 @@ func (a *Asking) byMix(reweighted []float64) {
 	}
 	r0, r1 := rate(summary.Baseline), rate(summary.Current)
 	for _, b := range a.queues() {
+		before[b] = [2]float64{b.arrivals, b.mix}
 		if b.arrivals <= 0 {
 			continue
 		}
@@ -165,6 +182,7 @@ func (a *Asking) byMix(reweighted []float64) {
 		b.mix = b.arrivals * min(1, max(0, (is-without)/(is-was)))
 		b.arrivals -= b.mix
 	}
+	return before
 }
 
 // waitOf is the likely wait in a step, and who owns it; nil where nobody does.
@@ -270,7 +288,9 @@ var clientWait = Cause{
 		Mimics:   "server-queue looks the same in the gap and differs in who lets go; service-time of the callee fills the caller's pool and shows as longer holds; network moves the way back too.",
 		Emit:     "db.client.connection.pending_requests, .wait_time, .count and .max (or the pool's own names) of each instance.",
 	},
-	find: func(a *Asking) []Finding { return a.waiting(queuewait.ClientWait) },
+	find: func(a *Asking) []Finding {
+		return append(a.waiting(queuewait.ClientWait), a.saidWaits("client-wait")...)
+	},
 }
 
 var serverQueue = Cause{
@@ -283,7 +303,9 @@ var serverQueue = Cause{
 		Mimics:   "client-wait differs in who lets go; load is the same queue with more arrivals; service-time of the callee holds its threads longer.",
 		Emit:     "the executor's active, queued and max per instance, or a span from acceptance to start.",
 	},
-	find: func(a *Asking) []Finding { return a.waiting(queuewait.ServerQueue) },
+	find: func(a *Asking) []Finding {
+		return append(a.waiting(queuewait.ServerQueue), a.saidWaits("server-queue")...)
+	},
 }
 
 // waiting finds the queues of an owner whose waits changed.
@@ -304,6 +326,7 @@ func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 		f := a.waitFinding(b, string(owner))
 		f.Factor = a.waitBack(b, rest)
 		f.wait = b
+		f.lengths = func(side, j int) (int64, bool) { ns, ok := b.waits[side][j]; return ns, ok }
 		if unowned {
 			f.Doubtful = true
 			f.Warnings = append(f.Warnings, "nothing tells whose queue it is: it may be the caller's, the callee's, or the way between them")
@@ -437,13 +460,14 @@ var load = Cause{
 	find: func(a *Asking) []Finding {
 		var out []Finding
 		for _, b := range a.queues() {
-			if !b.v.Claimed() || b.arrivals < 0.05 || a.inTurns(b.v) != nil {
+			unowned := b.v.Owner == queuewait.NoOwner && b.v.Key.Site == queuewait.Between
+			if !b.v.Claimed() && !unowned || b.arrivals < 0.05 || a.inTurns(b.v) != nil {
 				continue
 			}
 			f := a.waitFinding(b, "load")
 			caller, peer, op := a.names(b.slot())
 			f.Service, f.Peer, f.Operation = caller, "", op
-			if b.v.Owner == queuewait.ServerQueue {
+			if b.v.Owner == queuewait.ServerQueue || unowned {
 				f.Service = peer
 			}
 			was, is := b.v.Sides[0], b.v.Sides[1]
@@ -457,7 +481,16 @@ var load = Cause{
 				Ran:      true,
 				Outcome:  fmt.Sprintf("of a change of %s, %s go with the arrivals and %s with the limit", prose.Ns(b.v.Model.Change), prose.Ns(b.v.Model.Arrivals), prose.Ns(b.v.Model.Size)),
 			}
+			if !b.v.Model.OK {
+				f.Check.Ran, f.Check.Outcome = false, ""
+				f.Check.Query = fmt.Sprintf("count the calls of %s per second where nothing is sampled, at both times, and run the baseline's load against the present limit", op)
+			}
+			if unowned {
+				f.Doubtful = true
+				f.Warnings = append(f.Warnings, "nothing tells whose queue it is: the calls may wait in "+caller+" as well as in front of "+peer)
+			}
 			f.Factor = a.waitBack(b, b.arrivals)
+			f.lengths = func(side, j int) (int64, bool) { ns, ok := b.waits[side][j]; return ns, ok }
 			out = append(out, f)
 		}
 		return append(out, a.turns("load")...)

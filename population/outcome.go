@@ -1,6 +1,7 @@
 package population
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -142,6 +143,28 @@ func GRPCStatus(s *trace.Store, r trace.SpanRef) (code int, ok bool) {
 var grpcCodes = [...]string{
 	"OK", "CANCELLED", "UNKNOWN", "INVALIDARGUMENT", "DEADLINEEXCEEDED", "NOTFOUND", "ALREADYEXISTS", "PERMISSIONDENIED",
 	"RESOURCEEXHAUSTED", "FAILEDPRECONDITION", "ABORTED", "OUTOFRANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATALOSS", "UNAUTHENTICATED",
+}
+
+// StatusKey reports whether an attribute holds the status that a request was answered with, HTTP's or gRPC's.
+func StatusKey(key string) bool {
+	switch key {
+	case "http.response.status_code", "http.status_code", "rpc.grpc.status_code", "rpc.response.status_code", "grpc.status_code":
+		return true
+	}
+	return false
+}
+
+// Declined reports whether a status is that of a completed request that did not get what it asked for: a redirection, or
+// the refusal of its content.
+func Declined(status string) bool {
+	if Broken(status) {
+		return false
+	}
+	if code, err := strconv.Atoi(status); err == nil {
+		return code >= 300 || code > 0 && code < len(grpcCodes)
+	}
+	name := strings.ToUpper(strings.ReplaceAll(status, "_", ""))
+	return name != grpcCodes[0] && slices.Contains(grpcCodes[:], name)
 }
 
 // Broken reports whether a status that a metric recorded, HTTP's or gRPC's by number

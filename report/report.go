@@ -76,6 +76,12 @@ type Set struct {
 	From string `json:"from"` // start of the first span, RFC 3339 in UTC; "" where unknown
 	To   string `json:"to"`   // end of the last span
 	Runs int    `json:"runs"` // independent runs in it
+
+	// Spans is how many spans of the set were accepted, as in Ingest.
+	Spans int64 `json:"spans"`
+
+	// Part reports whether the set is a part of one data set, whose files stand under Current.
+	Part bool `json:"part,omitempty"`
 }
 
 // Ingest says what was read and what was wrong with it.

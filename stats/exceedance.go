@@ -60,6 +60,11 @@ type counted struct {
 	variance     float64
 }
 
+// chance is the part of the variance that one side's requests have, n effective ones.
+func (c *counted) chance(n int) float64 {
+	return c.variance * float64(c.n0) * float64(c.n1) / float64(c.n0+c.n1) / float64(n)
+}
+
 // counted makes the table. Unequal weights enter as the effective numbers of requests whose plain share would be as
 // uncertain, at the pooled share p and with each side's own mean weights above and below the threshold. A side
 // with a few requests above, all light by chance, would by itself count for far more than it is; so the mean weights
@@ -135,6 +140,11 @@ const testSafety = 0.35
 
 // timeTests raises the raw p of each member to the largest of the block tests, over all widths that leave
 // minBlocks blocks on both sides.
+//
+// Where nothing changed, what the share of a block varies by beyond chance is the same on both sides. A short window knows
+// little of it, and nothing if it happens to lie between two jobs that the longer one holds; so the sides' variances are
+// also pooled, by their numbers of blocks, and the correlation between blocks likewise. Windows of one length are
+// compared as they would be without.
 func (p *Pair) timeTests(ms []Member, tables []counted) {
 	thresholds := make([]float64, len(ms))
 	for i, m := range ms {
@@ -148,13 +158,17 @@ func (p *Pair) timeTests(ms []Member, tables []counted) {
 			break
 		}
 		b0, b1 := base.blocks(width), cur.blocks(width)
-		inverse := (1/float64(b0.n) + 1/float64(b1.n)) / 2
+		n0, n1 := float64(b0.n), float64(b1.n)
+		inverse := (1/n0 + 1/n1) / 2
 		for i := range ms {
 			v0, rho0 := b0.variance(i)
 			v1, rho1 := b1.variance(i)
-			f := inflation((rho0+rho1)/2+testSafety*math.Sqrt(inverse/2), inverse)
-			v := max(f*(v0+v1), tables[i].variance)
-			d := max(2, float64(b0.n+b1.n-2)/f)
+			f := inflation((n0*rho0+n1*rho1)/(n0+n1)+testSafety*math.Sqrt(inverse/2), inverse)
+			c := tables[i]
+			chance0, chance1 := c.chance(c.n0), c.chance(c.n1)
+			beyond := ((n0-1)*n0*(v0-chance0) + (n1-1)*n1*(v1-chance1)) / (n0 + n1 - 2)
+			v := max(f*(v0+v1), c.variance+f*max(beyond, 0)*(1/n0+1/n1))
+			d := max(2, (n0+n1-2)/f)
 			raw := 1.0
 			if v > 0 {
 				raw = studentTail((ms[i].CurShare-ms[i].BaseShare)/math.Sqrt(v), d)

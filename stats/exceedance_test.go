@@ -281,11 +281,14 @@ func blockP(base, cur Requests, threshold float64) float64 {
 		if a.blocks < 8 || b.blocks < 8 {
 			return largest
 		}
-		mean := (a.rho+b.rho)/2 + 0.35*math.Sqrt((1/a.blocks+1/b.blocks)/4)
+		mean := (a.blocks*a.rho+b.blocks*b.rho)/(a.blocks+b.blocks) + 0.35*math.Sqrt((1/a.blocks+1/b.blocks)/4)
 		rho := min(max(mean+(1+3*mean)*(1/a.blocks+1/b.blocks)/2, 0), 0.8)
 		f := (1 + rho) / (1 - rho)
 		pooled := (a.p*a.n + b.p*b.n) / (a.n + b.n)
-		v := max(f*(a.v+b.v), pooled*(1-pooled)*(1/a.n+1/b.n))
+		chance := func(s side) float64 { return pooled * (1 - pooled) / s.n }
+		beyond := func(s side) float64 { return s.blocks * (s.v - chance(s)) } // of one block
+		both := ((a.blocks-1)*beyond(a) + (b.blocks-1)*beyond(b)) / (a.blocks + b.blocks - 2)
+		v := max(f*(a.v+b.v), chance(a)+chance(b)+f*max(both, 0)*(1/a.blocks+1/b.blocks))
 		d := max(2, (a.blocks+b.blocks-2)/f)
 		largest = max(largest, studentTail((b.p-a.p)/math.Sqrt(v), d))
 	}
@@ -313,6 +316,32 @@ func TestTimePartAgreesWithItsFormulas(t *testing.T) {
 	}
 	if decided == 0 {
 		t.Error("the time part decided nowhere; the test tests nothing")
+	}
+}
+
+// A job slows ten seconds of every minute. A window of twenty seconds between two of them knows nothing of it, and what
+// is new to it is not new.
+func TestAShortWindowDoesNotKnowWhatALongOneHolds(t *testing.T) {
+	jobs := func(seed uint64, n, seconds int) Requests {
+		r := Requests{Latency: lognormal(seed, n, 0.5, 1), Second: uniformSeconds(seed, n, seconds)}
+		for i, sec := range r.Second { // the first second is the 21st of its minute
+			if sec%60 < 10 {
+				r.Latency[i] *= 3
+			}
+		}
+		return r
+	}
+	for seed := range uint64(20) {
+		test := NewPair(sample(t, jobs(seed, 400, 20)), sample(t, jobs(seed+100, 9000, 1200)), Defaults()).Test()
+		if test.P <= 0.05 {
+			t.Errorf("seed %d: p = %v", seed, test.P)
+		}
+	}
+	// Of requests that nothing slows together, twenty seconds are enough.
+	calm := Requests{Latency: lognormal(1, 400, 0.5, 1), Second: uniformSeconds(1, 400, 20)}
+	slow := Requests{Latency: lognormal(2, 9000, 0.5, 1.5), Second: uniformSeconds(2, 9000, 1200)}
+	if test := NewPair(sample(t, calm), sample(t, slow), Defaults()).Test(); test.P > 1e-6 {
+		t.Errorf("half as slow again has p = %v", test.P)
 	}
 }
 

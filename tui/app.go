@@ -27,6 +27,8 @@ type App struct {
 	status string // until the next key
 
 	req     int       // of the newest loading
+	pending bool      // the row under the cursor opens when the report is there
+	partial int       // of the loading of which the first screen shows the first rows only; 0: none
 	marked  *TraceRef // to compare the next request with
 	effects []Effect
 }
@@ -66,7 +68,7 @@ func (a *App) Resize(width, height int) {
 
 // Err is why the report could not be read, for who started the program.
 func (a *App) Err() error {
-	if l, ok := a.front().screen.(*loading); ok && len(a.stack) == 1 {
+	if l, ok := a.stack[0].screen.(*loading); ok {
 		return l.err
 	}
 	return nil
@@ -84,16 +86,33 @@ func (a *App) Tick() {
 	if l, ok := a.front().screen.(*loading); ok {
 		l.ticks++
 	}
+	if e, ok := a.stack[0].screen.(*Endpoints); ok && a.partial > 0 {
+		e.ticks++
+	}
 }
 
 // Waiting reports whether something is being loaded.
 func (a *App) Waiting() bool {
 	l, ok := a.front().screen.(*loading)
-	return ok && l.err == nil
+	return a.partial > 0 || ok && l.err == nil
+}
+
+// First brings the rows of the report before their causes are known: they can be looked at, sorted and searched.
+func (a *App) First(req int, e *Endpoints) {
+	if l, ok := a.front().screen.(*loading); ok && l.req == req && len(a.stack) == 1 {
+		a.partial = req
+		e.partial = true
+		a.stack = nil
+		a.push(e)
+	}
 }
 
 // Loaded brings the report.
 func (a *App) Loaded(req int, e *Endpoints, err error) {
+	if a.partial == req && req > 0 {
+		a.complete(e, err)
+		return
+	}
 	l, ok := a.front().screen.(*loading)
 	switch {
 	case !ok || l.req != req: // nobody waits for it any more
@@ -102,6 +121,37 @@ func (a *App) Loaded(req int, e *Endpoints, err error) {
 	default:
 		a.stack = nil
 		a.push(e)
+	}
+}
+
+// complete puts the report in the place of its first rows. The cursor stays on its endpoint, and what was sorted and
+// searched for stays so.
+func (a *App) complete(e *Endpoints, err error) {
+	a.partial = 0
+	if err != nil {
+		a.stack, a.prompt, a.help = nil, nil, nil
+		a.push(&loading{what: "reading", err: err})
+		return
+	}
+	f := a.stack[0]
+	old := f.screen.(*Endpoints)
+	e.order, e.filter, e.text = old.order, old.filter, old.text
+	e.refresh()
+	at := ""
+	if f.cursor < len(old.shown) {
+		at = old.all[old.shown[f.cursor]].name
+	}
+	f.screen = e
+	if i := slices.IndexFunc(e.shown, func(i int) bool { return e.all[i].name == at }); i >= 0 {
+		f.top += i - f.cursor
+		f.cursor = i
+	} else {
+		a.pending = false
+	}
+	f.settle(a.sizeOf(e))
+	if a.pending && len(a.stack) == 1 && len(e.shown) > 0 {
+		a.pending, a.status = false, ""
+		a.open(f)
 	}
 }
 
@@ -202,7 +252,7 @@ func (a *App) compare(ref TraceRef) {
 // Press is a key by its name, as "enter", "ctrl+c" or "j".
 func (a *App) Press(name string) []Effect {
 	k := pressed(name)
-	a.status = ""
+	a.status, a.pending = "", false
 	switch {
 	case a.prompt != nil:
 		a.typed(name)
@@ -413,7 +463,7 @@ func (a *App) Wheel(rows int) {
 // Click is a press of the mouse on a cell: on a breadcrumb it goes back to it, on a row it selects it, on the selected
 // row it opens it.
 func (a *App) Click(x, y int) []Effect {
-	a.status = ""
+	a.status, a.pending = "", false
 	if a.help != nil {
 		a.help = nil
 		return a.done()

@@ -10,8 +10,9 @@ import (
 // A Source is where the program gets what it shows. Its functions are called outside of the drawing goroutine and may
 // take their time; they end early when ctx does.
 type Source struct {
-	// Report reads the inputs and analyses them. progress tells of bytes; total is 0 if it is not known.
-	Report func(ctx context.Context, progress func(done, total int64)) (*report.Report, error)
+	// Report reads the inputs and analyses them. progress tells of bytes; total is 0 if it is not known. first tells of
+	// the rows of endpoints before their causes are known; it need not be called.
+	Report func(ctx context.Context, progress func(done, total int64), first func(*report.Report)) (*report.Report, error)
 
 	// Trace finds one request of a set, report.Baseline or report.Current.
 	Trace func(ctx context.Context, set, id string) (*report.Trace, error)

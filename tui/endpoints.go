@@ -21,6 +21,9 @@ type Endpoints struct {
 	filter int // of filters
 	text   string
 	keys   keyMap
+
+	partial bool // the rows are the first that there are: nothing is known yet but how long requests took
+	ticks   int
 }
 
 // An endpointRow is what is drawn of an endpoint, worked out once.
@@ -274,8 +277,12 @@ func (s *Endpoints) head(p *pen, z size) []string {
 		list += " · " + count(l.Count) + " " + name(l.What) + " left out: " + name(l.Why)
 	}
 	lines := []string{read, list}
-	if z.width >= 100 {
-		lines = []string{read + " · " + list}
+	if s.partial {
+		last := &lines[len(lines)-1]
+		*last = escape.Pad("looking for causes "+strings.Repeat(".", s.ticks%4), len("looking for causes ...")) + " · " + *last
+	}
+	if one := strings.Join(lines, " · "); escape.Width(one) <= z.width {
+		lines = []string{one}
 	}
 	cols, names := s.columns(z.width)
 	var b strings.Builder
@@ -323,6 +330,12 @@ func (s *Endpoints) opens(i int) (func(*App), string) {
 	if i < 0 || i >= len(s.shown) {
 		return nil, "no endpoint is shown; i says what was read"
 	}
+	if s.partial {
+		return func(a *App) {
+			a.pending = true
+			a.status = "opens as soon as its causes are known"
+		}, ""
+	}
 	e := s.all[s.shown[i]].e
 	return func(a *App) { a.push(newEndpoint(a, s.report, e)) }, ""
 }
@@ -355,5 +368,8 @@ func (s *Endpoints) command(src *Source) string { return analyzeCommand(src, "",
 
 // export writes the whole report, which tailscope tui reads again.
 func (s *Endpoints) export() (string, func(io.Writer) error) {
+	if s.partial {
+		return "", nil
+	}
 	return "tailscope-report.json", func(w io.Writer) error { return report.Encode(w, s.report) }
 }

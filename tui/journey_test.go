@@ -83,6 +83,24 @@ func TestDrillDown(t *testing.T) {
 	j.end()
 }
 
+// Rows are there before the analysis ends.
+func TestRowsBeforeCauses(t *testing.T) {
+	src := source(reporttest.Mercury(), reporttest.Trace())
+	goOn := make(chan struct{})
+	src.Report = func(_ context.Context, _ func(done, total int64), first func(*report.Report)) (*report.Report, error) {
+		first(headlines(reporttest.Mercury()))
+		<-goOn
+		return reporttest.Mercury(), nil
+	}
+	j := travel(t, src, t.TempDir())
+	j.see("looking for causes")
+	j.key("enter")
+	j.see("opens as soon as its causes are known")
+	close(goOn)
+	j.see("Basis:")
+	j.end()
+}
+
 func TestExportAndCopy(t *testing.T) {
 	dir := t.TempDir()
 	j := travel(t, source(reporttest.Mercury(), reporttest.Trace()), dir)
@@ -171,7 +189,9 @@ func (b *screenBuffer) left(t *testing.T) {
 
 func TestPanicRestoresTheTerminal(t *testing.T) {
 	src := source(nil, nil)
-	src.Report = func(context.Context, func(done, total int64)) (*report.Report, error) { panic("a mistake of ours") }
+	src.Report = func(context.Context, func(done, total int64), func(*report.Report)) (*report.Report, error) {
+		panic("a mistake of ours")
+	}
 	var out screenBuffer
 	err := Run(context.Background(), src, Options{Input: &neverRead{}, Output: &out})
 	if !errors.Is(err, tea.ErrProgramPanic) {
@@ -183,7 +203,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 func TestSignalRestoresTheTerminal(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	src := source(nil, nil)
-	src.Report = func(ctx context.Context, _ func(done, total int64)) (*report.Report, error) {
+	src.Report = func(ctx context.Context, _ func(done, total int64), _ func(*report.Report)) (*report.Report, error) {
 		stop() // as main does on a signal
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -198,7 +218,9 @@ func TestSignalRestoresTheTerminal(t *testing.T) {
 func TestErrorIsReturned(t *testing.T) {
 	src := source(nil, nil)
 	want := errors.New("no such file")
-	src.Report = func(context.Context, func(done, total int64)) (*report.Report, error) { return nil, want }
+	src.Report = func(context.Context, func(done, total int64), func(*report.Report)) (*report.Report, error) {
+		return nil, want
+	}
 	j := travel(t, src, "")
 	j.see("no such file")
 	j.end()

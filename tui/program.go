@@ -12,6 +12,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/muesli/termenv"
+
+	"github.com/tailscope/tailscope/report"
 )
 
 // This file is all that knows Bubble Tea. It restores the terminal after a panic in any of its goroutines and after a
@@ -75,6 +77,10 @@ type (
 		e   *Endpoints
 		err error
 	}
+	firstMsg struct {
+		req int
+		e   *Endpoints
+	}
 	tracesMsg struct {
 		req    int
 		traces []*Request
@@ -121,6 +127,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case progressMsg:
 		m.app.Progress(msg.req, msg.done, msg.total)
+	case firstMsg:
+		m.app.First(msg.req, msg.e)
 	case loadedMsg:
 		m.app.Loaded(msg.req, msg.e, msg.err)
 	case tracesMsg:
@@ -181,7 +189,7 @@ func (m *model) load(e Load) tea.Cmd {
 				last = now
 				m.send(progressMsg{e.Req, done, total})
 			}
-		})
+		}, func(r *report.Report) { m.send(firstMsg{e.Req, NewEndpoints(r)}) })
 		if err != nil {
 			return loadedMsg{e.Req, nil, err}
 		}

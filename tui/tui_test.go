@@ -29,9 +29,11 @@ func TestMain(m *testing.M) {
 // source is a report and its request without any files.
 func source(r *report.Report, t *report.Trace) *Source {
 	return &Source{
-		Report: func(context.Context, func(done, total int64)) (*report.Report, error) { return r, nil },
-		Trace:  func(context.Context, string, string) (*report.Trace, error) { return t, nil },
-		Args:   "--baseline before --current after",
+		Report: func(context.Context, func(done, total int64), func(*report.Report)) (*report.Report, error) {
+			return r, nil
+		},
+		Trace: func(context.Context, string, string) (*report.Trace, error) { return t, nil },
+		Args:  "--baseline before --current after",
 		Inputs: func(set string) string {
 			return map[string]string{report.Baseline: "before", report.Current: "after"}[set]
 		},
@@ -143,10 +145,25 @@ var views = []view{
 	{"hostile", reporttest.Hostile, reporttest.HostileTrace, press("enter")},
 	{"hostile-trace", reporttest.Mercury, reporttest.HostileTrace, then(open("GET /v2/home"), toTrace...)},
 	{"reading", nil, nil, func(_ testing.TB, a *App) { a.Start(); a.Progress(a.req, 30e6, 120e6) }},
+	{"first-rows", reporttest.Mercury, reporttest.Trace, func(t testing.TB, a *App) {
+		a.Start()
+		a.stack = a.stack[1:]
+		a.First(a.req, NewEndpoints(headlines(reporttest.Mercury())))
+		keys(a, "down", "enter")
+	}},
 	{"error", nil, nil, func(_ testing.TB, a *App) {
 		a.Start()
 		a.Loaded(a.req, nil, fmt.Errorf("before/: none of 3 files is in a format that is known\x1b[2J"))
 	}},
+}
+
+// headlines are what is known of a report before the causes are.
+func headlines(r *report.Report) *report.Report {
+	for i, e := range r.Endpoints {
+		r.Endpoints[i] = report.Endpoint{Service: e.Service, Operation: e.Operation, Class: e.Class, Shape: e.Shape, Verdict: e.Verdict, Basis: e.Basis,
+			Requests: e.Requests, Arrivals: e.Arrivals, P50: e.P50, P75: e.P75, P90: e.P90, P95: e.P95, P99: e.P99, P999: e.P999, Max: e.Max}
+	}
+	return r
 }
 
 // toTrace is the way from an endpoint to its first request.
@@ -248,5 +265,71 @@ func TestFrames(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The first rows can be sorted, searched and moved in while causes are looked for, and all of that outlasts the report's
+// coming. What is opened opens then, unless another key comes first.
+func TestFirstRows(t *testing.T) {
+	full := many(40, "home")
+	a := New(source(full, nil), Look{})
+	a.Start()
+	a.Resize(120, 20)
+	a.First(a.req+1, NewEndpoints(headlines(many(40, "other")))) // nobody asked for those
+	if _, ok := a.front().screen.(*Endpoints); ok {
+		t.Fatal("rows of another request are shown")
+	}
+	a.First(a.req, NewEndpoints(headlines(many(40, "home"))))
+	keys(a, "s", "s", "/", "v", "1", "enter", "down", "down")
+	before := a.View()
+	if !strings.Contains(before, "looking for causes") || !a.Waiting() {
+		t.Fatalf("%s", before)
+	}
+	row := func() string {
+		for _, l := range strings.Split(a.View(), "\n") {
+			if _, name, ok := strings.Cut(l, "GET "); ok && (strings.HasPrefix(l, "▸") || strings.HasPrefix(l, "·")) {
+				return strings.Fields(name)[0]
+			}
+		}
+		return ""
+	}
+	at := row()
+	keys(a, "enter")
+	if len(a.stack) != 1 || !strings.Contains(a.View(), "opens as soon as") {
+		t.Errorf("enter:\n%s", a.View())
+	}
+	a.Press("e")
+	if !strings.Contains(a.View(), "nothing to write") {
+		t.Errorf("e:\n%s", a.View())
+	}
+	keys(a, "i") // the report comes while another screen is open
+	a.Loaded(a.req, NewEndpoints(full), nil)
+	keys(a, "esc")
+	if got := row(); at == "" || got != at || a.Waiting() || strings.Contains(a.View(), "looking for causes") || !strings.Contains(a.View(), "by slowest") || !strings.Contains(a.View(), "11 of 40") {
+		t.Errorf("the cursor was on %s and is on %s:\n%s", at, got, a.View())
+	}
+	keys(a, "enter")
+	if len(a.stack) != 2 {
+		t.Error("the report does not open")
+	}
+
+	for _, last := range []string{"enter", "down"} {
+		a = New(source(full, nil), Look{})
+		a.Start()
+		a.First(a.req, NewEndpoints(headlines(many(40, "home"))))
+		keys(a, "down", "enter", last)
+		a.Loaded(a.req, NewEndpoints(full), nil)
+		if opened := len(a.stack) == 2 && strings.Contains(a.View(), "GET /v1/home"); opened != (last == "enter") {
+			t.Errorf("after enter and %s:\n%s", last, a.View())
+		}
+	}
+
+	a = New(source(full, nil), Look{})
+	a.Start()
+	a.First(a.req, NewEndpoints(headlines(many(4, "home"))))
+	keys(a, "i", "?")
+	a.Loaded(a.req, nil, fmt.Errorf("no memory is left"))
+	if a.Err() == nil || !strings.Contains(a.View(), "no memory is left") {
+		t.Errorf("an error behind the first rows:\n%s", a.View())
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tailscope/tailscope/analysis"
 	"github.com/tailscope/tailscope/ingest"
+	"github.com/tailscope/tailscope/internal/unasked"
 )
 
 // Exit codes.
@@ -30,6 +31,8 @@ const (
 
 // version is set by the linker in releases.
 var version = ""
+
+func init() { unasked.Restore() }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strconv"
 	"testing"
 
@@ -66,3 +69,31 @@ func TestScripts(t *testing.T) {
 		},
 	})
 }
+
+// No command asks the terminal anything before it does its work: one that does not
+// answer would make every start take five seconds. TERM is the user's afterwards.
+func TestTerminalIsNotAsked(t *testing.T) {
+	script, err := exec.LookPath("script")
+	if err != nil || runtime.GOOS != "linux" {
+		t.Skip("needs script of util-linux")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(script, "-qec", self+" -test.run '^TestSaysTERM$' -test.v", filepath.Join(t.TempDir(), "typescript"))
+	c.Env = append(os.Environ(), "TERM=xterm-256color")
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if at := bytes.IndexByte(out, 0x1b); at >= 0 {
+		t.Errorf("the terminal is asked: %q", out[at:min(len(out), at+40)])
+	}
+	if !bytes.Contains(out, []byte("TERM is xterm-256color")) {
+		t.Errorf("%q", out)
+	}
+}
+
+// TestSaysTERM is what TestTerminalIsNotAsked starts.
+func TestSaysTERM(t *testing.T) { t.Logf("TERM is %s", os.Getenv("TERM")) }

@@ -92,8 +92,9 @@ func dataSource(flags *pflag.FlagSet, args []string, o analysis.Options) *tui.So
 		}
 	}
 	return &tui.Source{
-		Report: func(ctx context.Context, progress func(done, total int64)) (*report.Report, error) {
+		Report: func(ctx context.Context, progress func(done, total int64), first func(*report.Report)) (*report.Report, error) {
 			o := o
+			o.First = first
 			o.Progress = func(p ingest.Progress) { progress(p.Bytes, p.Total) }
 			return analysis.Run(ctx, &o)
 		},
@@ -132,8 +133,10 @@ func reportSource(path string, o analysis.Options) (*tui.Source, error) {
 		}
 	}
 	return &tui.Source{
-		Report: func(context.Context, func(done, total int64)) (*report.Report, error) { return r, nil },
-		Trace:  traceOf(paths, o),
+		Report: func(context.Context, func(done, total int64), func(*report.Report)) (*report.Report, error) {
+			return r, nil
+		},
+		Trace: traceOf(paths, o),
 		NoTraces: func(set string) string {
 			if len(paths[set]) == 0 {
 				return "the report names no file of this set"

@@ -3,6 +3,8 @@ package main
 import (
 	"math"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,6 +105,48 @@ func TestSectionsAreReplacedAndReadBack(t *testing.T) {
 	}
 	if !strings.Contains(doc, "\nNote 1: Because.\n") {
 		t.Error("the note is missing")
+	}
+}
+
+// Where some cells are measured anew, the other rows stay to the digit, and the page says when each came there.
+func TestSomeCellsAreMeasuredAnew(t *testing.T) {
+	all := record{suite: suite{name: "one", version: 1}, date: "2026-01-02", commit: "abc", cells: []cell{
+		{name: "this", hits: 69, runs: 400, target: atMost(0.1), missed: "It was so."},
+		{name: "that", hits: 1, runs: 1000},
+	}}
+	doc := replace("# Accuracy\n", "one", all.section())
+	anew := func(hits int) record {
+		return record{suite: all.suite, date: "2026-02-03", commit: "def", some: regexp.MustCompile("^that"), cells: []cell{
+			{name: "this", target: atMost(0.1), missed: "It was so."},
+			{name: "that", hits: hits, runs: 1000},
+		}}
+	}
+	for _, hits := range []int{500, 2} { // the second time the first is forgotten
+		r := anew(hits)
+		if err := r.fill(doc); err != nil {
+			t.Fatal(err)
+		}
+		doc = replace(doc, "one", r.section())
+	}
+	_, rows, _ := read(doc, "one")
+	want := []recorded{{"this", "missed: note 1", "at most 10 %", 17.2, 400}, {"that", "", "", 0.2, 1000}}
+	if !slices.Equal(rows, want) {
+		t.Errorf("rows %v, want %v", rows, want)
+	}
+	for _, line := range []string{"\nversion 1, seed 0, 2026-01-02, commit abc, `go run ./internal/accuracy one`, 0 s\n", "\nversion 1, seed 0, 2026-02-03, commit def, `go run ./internal/accuracy -cells '^that' one`, 0 s\n"} {
+		if strings.Count(doc, line) != 1 {
+			t.Errorf("%q is not there once:\n%s", line, doc)
+		}
+	}
+	other := anew(1)
+	other.version = 2
+	if err := other.fill(doc); err == nil {
+		t.Error("rows of another version are kept")
+	}
+	fresh := anew(1)
+	fresh.cells = append(fresh.cells, cell{name: "new"})
+	if err := fresh.fill(doc); err == nil {
+		t.Error("a row is there that nobody measured")
 	}
 }
 

@@ -39,9 +39,11 @@ func guardCells(seed uint64, runs int) []cell {
 			continue
 		}
 		kind := report.GuardKind(s.Causes[0].Component.Attribute)
-		recognised := cell{name: s.Name + ": recognised", runs: runs, target: atLeast(0.8)}
-		spared := cell{name: s.Name + ": no verdict on it", runs: runs, target: atLeast(0.8)}
-		for k := range runs {
+		recognised := cell{name: s.Name + ": recognised", target: atLeast(0.8)}
+		spared := cell{name: s.Name + ": no verdict on it", target: atLeast(0.8)}
+		n := wanted(runs, recognised.name, spared.name)
+		recognised.runs, spared.runs = n, n
+		for k := range n {
 			e := guardRun(s.Name, seed+uint64(k))
 			for _, g := range e.Guards {
 				if g.Kind == kind && g.Status != report.GuardOK {
@@ -56,8 +58,9 @@ func guardCells(seed uint64, runs int) []cell {
 		cells = append(cells, recognised, spared)
 	}
 	for _, name := range noArtefacts {
-		quiet := cell{name: name + ": quiet", runs: runs, target: atLeast(0.8)}
-		for k := range runs {
+		quiet := cell{name: name + ": quiet", target: atLeast(0.8)}
+		quiet.runs = wanted(runs, quiet.name)
+		for k := range quiet.runs {
 			var failed []string
 			for _, g := range guardRun(name, seed+uint64(k)).Guards {
 				if g.Status == report.GuardFail {

@@ -5,6 +5,8 @@
 //	go run ./internal/accuracy -try RUNS SUITE...   with fewer simulations, to standard output only
 //	    -cache DIR      keep what was simulated, to analyse it again
 //	    -only REGEXP    some incidents
+//	    -seed N         others than those that are recorded: to repair by, while the recorded ones are held out
+//	go run ./internal/accuracy -cells REGEXP SUITE   some cells of a suite; the other rows stay as they are recorded
 //	go run ./internal/accuracy -cache DIR -constants REGEXP   how rankings move with the constants of the causes
 //
 // Each suite is one file here: it adds itself to the list, owns one section of the document and states its targets.
@@ -27,9 +29,14 @@ import (
 func main() {
 	try := flag.Int("try", 0, "simulate each cell only `runs` times; print and leave the document alone")
 	flag.StringVar(&cache, "cache", "", "keep simulated data in `DIR` and read it from there; empty it when the simulator changes")
+	seed := flag.Uint64("seed", recordedSeed, "simulate from `SEED`; with -try")
 	match := flag.String("only", "", "incidents that match `REGEXP`, in suites of incidents; with -try")
 	which := flag.String("constants", "", "halve and double the constants of the causes that match `REGEXP`, over the incidents of -only; needs -cache")
+	some := flag.String("cells", "", "measure the cells that match `REGEXP`, in suites that can; the others keep what is recorded of them")
 	flag.Parse()
+	if *some != "" {
+		cells = regexp.MustCompile(*some)
+	}
 	if *match != "" {
 		only = regexp.MustCompile(*match)
 	}
@@ -43,18 +50,21 @@ func main() {
 		}
 		return
 	}
-	if only != nil && *try == 0 {
-		fmt.Fprintln(os.Stderr, "accuracy: -only needs -try: what is recorded is of all incidents")
+	if (only != nil || *seed != recordedSeed) && *try == 0 {
+		fmt.Fprintln(os.Stderr, "accuracy: -only and -seed need -try: what is recorded is of all incidents, and of one seed")
 		os.Exit(2)
 	}
 	debug.SetGCPercent(800) // much short-lived, little kept
-	if err := run(flag.Args(), *try); err != nil {
+	if err := run(flag.Args(), *seed, *try); err != nil {
 		fmt.Fprintln(os.Stderr, "accuracy:", err)
 		os.Exit(1)
 	}
 }
 
-func run(names []string, try int) error {
+// recordedSeed is that of the recorded figures.
+const recordedSeed = 1
+
+func run(names []string, seed uint64, try int) error {
 	chosen, err := choose(names)
 	if err != nil {
 		return err
@@ -69,10 +79,11 @@ func run(names []string, try int) error {
 			s.runs = try
 		}
 		began := time.Now()
-		r := record{suite: s, seed: 1, date: began.UTC().Format(time.DateOnly), commit: commit()}
+		r := record{suite: s, seed: seed, date: began.UTC().Format(time.DateOnly), commit: commit(), some: cells}
 		r.cells = s.run(r.seed, s.runs)
 		r.took = time.Since(began)
 		if try > 0 {
+			r.cells = slices.DeleteFunc(r.cells, func(c cell) bool { return c.runs == 0 })
 			fmt.Println(r.section())
 			continue
 		}
@@ -80,6 +91,11 @@ func run(names []string, try int) error {
 		doc, err := os.ReadFile(path)
 		if err != nil {
 			return err
+		}
+		if cells != nil {
+			if err := r.fill(string(doc)); err != nil {
+				return err
+			}
 		}
 		if err := os.WriteFile(path, []byte(replace(string(doc), s.name, r.section())), 0o644); err != nil {
 			return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,6 +18,9 @@ type record struct {
 
 	date, commit string
 	took         time.Duration
+
+	some   *regexp.Regexp // which cells were measured; nil: all
+	before []string       // how the others were: the lines that say so
 }
 
 func begin(suite string) string { return "<!-- begin " + suite + " -->" }
@@ -26,8 +30,15 @@ func end(suite string) string   { return "<!-- end " + suite + " -->" }
 func (r record) section() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n## %s\n\n%s\n\n", begin(r.name), r.name, strings.TrimSpace(r.about))
+	for _, line := range r.before {
+		b.WriteString(line + "\n")
+	}
+	command := r.name
+	if r.some != nil {
+		command = fmt.Sprintf("-cells '%v' %s", r.some, r.name)
+	}
 	fmt.Fprintf(&b, "version %d, seed %d, %s, commit %s, `go run ./internal/accuracy %s`, %d s\n\n",
-		r.version, r.seed, r.date, r.commit, r.name, int(r.took.Seconds()))
+		r.version, r.seed, r.date, r.commit, command, int(r.took.Seconds()))
 	b.WriteString("| cell | share | s.e. | runs | target | |\n|---|---:|---:|---:|---|---|\n")
 	var notes []string
 	for _, c := range r.cells {
@@ -76,8 +87,41 @@ func replace(doc, suite, section string) string {
 	return doc[:from] + section + doc[to+len(end(suite)):]
 }
 
+// fill takes the cells that were not measured from the suite's section of a document, with the lines that say how they
+// came there.
+func (r *record) fill(doc string) error {
+	if !slices.ContainsFunc(r.cells, func(c cell) bool { return c.runs == 0 }) {
+		return nil
+	}
+	version, rows, ok := read(doc, r.name)
+	if !ok || version != r.version {
+		return fmt.Errorf("%s: nothing of version %d is recorded to keep: measure all cells", r.name, r.version)
+	}
+	for i := range r.cells {
+		c := &r.cells[i]
+		if c.runs > 0 {
+			continue
+		}
+		at := slices.IndexFunc(rows, func(row recorded) bool { return row.name == c.name })
+		if at < 0 {
+			return fmt.Errorf("%s: %q is neither measured nor recorded", r.name, c.name)
+		}
+		// Up to 1,000 runs a percentage with one decimal is one number of hits.
+		c.runs = rows[at].runs
+		c.hits = int(math.Round(rows[at].percent / 100 * float64(c.runs)))
+	}
+	from := strings.Index(doc, begin(r.name))
+	section := doc[from : from+strings.Index(doc[from:], end(r.name))]
+	for _, line := range versionLine.FindAllString(section, -1) {
+		if !strings.Contains(line, fmt.Sprintf("-cells '%v' ", r.some)) { // the same cells again: that line is of no cell any more
+			r.before = append(r.before, line)
+		}
+	}
+	return nil
+}
+
 var (
-	versionLine = regexp.MustCompile(`(?m)^version (\d+), `)
+	versionLine = regexp.MustCompile(`(?m)^version (\d+), .*`)
 	cellRow     = regexp.MustCompile(`(?m)^\| (.+?) \| ([0-9.]+) % \| [0-9.]+ \| (\d+) \| (.*?) \| (.*?) ?\|$`)
 )
 

@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/tailscope/tailscope/stats"
 )
@@ -13,7 +14,7 @@ func init() {
 		about: `
 How often the 95 % interval of Δp99 holds the true change, which is that of infinitely long windows of the same loads:
 loads as in stats-null, 2,000 requests a side, the current side 20 % slower. Those with weights 1 and 20 independent of
-latency have 1,100 effective requests.
+latency have 1,100 effective requests; tail sampled as in stats-null.
 
 Then the interval of p99 of one side; and the allocation of that change to two components, each with a share of the
 latency drawn by request, where all of the change is in the second: how often the interval of its entry holds the
@@ -45,8 +46,8 @@ func statsCoverage(seed uint64, runs int) []cell {
 	base := load{n: 2000, sigma: 0.7}
 	by := timesAll(slower)
 	var cells []cell
-	for _, named := range append(loads(base), special(base)...) {
-		c := cell{name: named.name, runs: runs}
+	for _, named := range slices.Concat(loads(base), special(base), bySampling(base)) {
+		c := cell{name: named.name, runs: wanted(runs, named.name)}
 		switch {
 		case named.taus == 0 || named.taus >= 16:
 			c.target = between(0.93, 0.97)
@@ -57,14 +58,14 @@ func statsCoverage(seed uint64, runs int) []cell {
 		switch {
 		case l.timeout:
 			c.missed = atAtom
-		case l.seconds == 0 && l.weights == whole && l.kept == 0 && !l.millis:
+		case l.seconds == 0 && l.kept == 0 && !l.millis && l.weights != independent && l.weights != tied:
 			c.missed = twoRanks
-		case l.seconds <= 32 && l.phi == 0 && !l.bursts:
+		case l.seconds > 0 && l.seconds <= 32 && l.phi == 0 && !l.bursts:
 			c.missed = fewBlocks
 		}
 		truth := l.truth(0.99, by) - l.truth(0.99, unchanged)
 		g := generator(seed, c.name)
-		for range runs {
+		for range c.runs {
 			if !pair(g, l.before(), l, by).Delta(0.99, 0.95).Interval.Excludes(truth) {
 				c.hits++
 			}
@@ -86,10 +87,11 @@ func statsCoverage(seed uint64, runs int) []cell {
 
 // oneSided measures the interval of p99 of one side.
 func oneSided(seed uint64, runs int, named named) cell {
-	c := cell{name: "p99 of one side, " + named.name, runs: runs}
+	c := cell{name: "p99 of one side, " + named.name}
+	c.runs = wanted(runs, c.name)
 	truth := named.load.truth(0.99, unchanged)
 	g := generator(seed, c.name)
-	for range runs {
+	for range c.runs {
 		s, err := stats.NewSample(named.load.requests(g, unchanged))
 		if err != nil {
 			panic(err)
@@ -103,9 +105,11 @@ func oneSided(seed uint64, runs int, named named) cell {
 
 // allocated measures the entry that holds the whole change.
 func allocated(seed uint64, runs int, named named) []cell {
-	covered := cell{name: "entry, " + named.name, runs: runs}
-	largest := cell{name: "largest named, " + named.name, runs: runs}
-	wrong := cell{name: "wrong one named, " + named.name, runs: runs, target: atMost(0.05)}
+	covered := cell{name: "entry, " + named.name}
+	largest := cell{name: "largest named, " + named.name}
+	wrong := cell{name: "wrong one named, " + named.name, target: atMost(0.05)}
+	runs = wanted(runs, covered.name, largest.name, wrong.name)
+	covered.runs, largest.runs, wrong.runs = runs, runs, runs
 	l := named.load
 	truth := (slower - 1) * l.truth(0.99, unchanged)
 	g := generator(seed, covered.name)

@@ -22,9 +22,9 @@ where it says independent, and one as in stats-null where it says φ.`,
 func statsPower(seed uint64, runs int) []cell {
 	var cells []cell
 	measure := func(name string, l load, by stretching, t target) {
-		c := cell{name: name, runs: runs, target: t}
+		c := cell{name: name, runs: wanted(runs, name), target: t}
 		g := generator(seed, name)
-		for range runs {
+		for range c.runs {
 			p := pair(g, l, l, by)
 			test := p.Test()
 			if test.P <= stats.Defaults().Alpha && p.Verdict(test, true).Outcome == stats.Regression {

@@ -24,8 +24,10 @@ run a side cannot know of such levels: its figures show why the report says so.`
 func statsRuns(seed uint64, runs int) []cell {
 	var cells []cell
 	for _, k := range []int{1, 3, 5} {
-		null := cell{name: fmt.Sprintf("called a regression, %d and %d runs, unchanged", k, k), runs: runs}
-		covered := cell{name: fmt.Sprintf("interval, %d and %d runs, 20 %% slower", k, k), runs: runs}
+		null := cell{name: fmt.Sprintf("called a regression, %d and %d runs, unchanged", k, k)}
+		covered := cell{name: fmt.Sprintf("interval, %d and %d runs, 20 %% slower", k, k)}
+		n := wanted(runs, null.name, covered.name)
+		null.runs, covered.runs = n, n
 		if k >= 3 {
 			null.target, covered.target = atMost(0.05), between(0.93, 0.97)
 		}
@@ -45,7 +47,7 @@ func statsRuns(seed uint64, runs int) []cell {
 			}
 			return s
 		}
-		for range runs {
+		for range n {
 			p := stats.NewPair(draw(1), draw(1), stats.Defaults())
 			test := p.Test()
 			if p.Verdict(test, test.P <= stats.Defaults().Alpha).Outcome == stats.Regression {

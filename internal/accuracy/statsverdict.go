@@ -21,9 +21,9 @@ nearly all cannot-tell. Loads as in stats-null.`,
 func statsVerdict(seed uint64, runs int) []cell {
 	var cells []cell
 	measure := func(name string, l load, t target) {
-		c := cell{name: name, runs: runs, target: t}
+		c := cell{name: name, runs: wanted(runs, name), target: t}
 		g := generator(seed, name)
-		for range runs {
+		for range c.runs {
 			p := pair(g, l, l, unchanged)
 			test := p.Test()
 			if p.Verdict(test, test.P <= stats.Defaults().Alpha).Outcome == stats.NoRegression {

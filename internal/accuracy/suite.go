@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"math"
+	"regexp"
 	"slices"
 )
 
@@ -46,6 +47,18 @@ func between(least, most float64) target { return target{least, most} }
 
 func (t target) bound() bool            { return t != target{} }
 func (t target) met(share float64) bool { return !t.bound() || share >= t.least && share <= t.most }
+
+// cells restricts what is measured to cells whose names it matches; nil: all.
+var cells *regexp.Regexp
+
+// wanted is the number of simulations of what the named cells count together: none where cells leaves out all of them.
+// A suite that does not ask measures everything.
+func wanted(runs int, names ...string) int {
+	if cells != nil && !slices.ContainsFunc(names, cells.MatchString) {
+		return 0
+	}
+	return runs
+}
 
 var added []suite
 

@@ -51,7 +51,9 @@ func draw(root string) (map[string]string, error) {
 		return nil, err
 	}
 	src := &tui.Source{
-		Report: func(context.Context, func(done, total int64)) (*report.Report, error) { return r, nil },
+		Report: func(context.Context, func(done, total int64), func(*report.Report)) (*report.Report, error) {
+			return r, nil
+		},
 		Trace: func(ctx context.Context, set, id string) (*report.Trace, error) {
 			o := o
 			o.Baseline, o.Current = nil, [][]string{{map[string]string{report.Baseline: base, report.Current: cur}[set]}}

@@ -88,11 +88,11 @@ func (b *builder) read(r *report.Report) {
 	b.heading(1, plain(title))
 	sets := Table{Columns: []Column{{}, {Right: true}, {Right: true}, {Shrink: true}, {Under: true}}}
 	for _, s := range r.Run.Sets {
-		var spans, points, rejected int64
+		var points int64
 		var files []string
 		for _, f := range in.Files {
-			if f.Set == s.Set {
-				spans, points, rejected = spans+f.Spans, points+f.MetricPoints, rejected+f.Rejected
+			if f.Set == s.Set || s.Part {
+				points += f.MetricPoints
 				files = append(files, f.Path)
 			}
 		}
@@ -103,11 +103,14 @@ func (b *builder) read(r *report.Report) {
 		case len(files) > 1:
 			from = fmt.Sprintf("%d files: %s", len(files), b.name(common(files)))
 		}
+		if s.Part {
+			from = "part of " + from
+		}
 		metric := ""
-		if points > 0 {
+		if points > 0 && !s.Part { // of both parts: the line below counts them
 			metric = plural(points, "metric point")
 		}
-		sets.Rows = append(sets.Rows, Row{Cells: []Cell{{Text: Text{strong(s.Set)}}, cell(plural(spans, "span")), cell(metric), cell(from), cell(window(s))}})
+		sets.Rows = append(sets.Rows, Row{Cells: []Cell{{Text: Text{strong(s.Set)}}, cell(plural(s.Spans, "span")), cell(metric), cell(from), cell(window(s))}})
 	}
 	if len(sets.Rows) > 0 {
 		b.add(sets)

@@ -16,8 +16,8 @@ func Mercury() *report.Report {
 			Version: "0.1.0", Kept: report.KeptAll, Quantile: 0.99, Alpha: 0.05, Population: "default",
 			MinEffectMs: 1, MinEffectShare: 0.05, Seed: 1,
 			Sets: report.List[report.Set]{
-				{Set: report.Baseline, From: "2026-01-01T12:00:00Z", To: "2026-01-01T12:01:20Z", Runs: 1},
-				{Set: report.Current, From: "2026-01-01T13:00:00Z", To: "2026-01-01T13:01:20Z", Runs: 1},
+				{Set: report.Baseline, From: "2026-01-01T12:00:00Z", To: "2026-01-01T12:01:20Z", Runs: 1, Spans: 98120},
+				{Set: report.Current, From: "2026-01-01T13:00:00Z", To: "2026-01-01T13:01:20Z", Runs: 1, Spans: 97204},
 			},
 		},
 		Ingest: report.Ingest{
@@ -373,7 +373,7 @@ func CannotTell() *report.Report {
 	}
 	return &report.Report{
 		Run: report.Run{Version: "0.1.0", Kept: report.KeptAll, Quantile: 0.99, Alpha: 0.05, Population: "default", MinEffectMs: 1, MinEffectShare: 0.05, Seed: 1,
-			Sets: report.List[report.Set]{{Set: report.Baseline, From: "2026-01-01T12:00:00Z", To: "2026-01-01T12:00:06Z", Runs: 1}, {Set: report.Current, From: "2026-01-01T13:00:00Z", To: "2026-01-01T13:00:05Z", Runs: 1}}},
+			Sets: report.List[report.Set]{{Set: report.Baseline, From: "2026-01-01T12:00:00Z", To: "2026-01-01T12:00:06Z", Runs: 1, Spans: 58}, {Set: report.Current, From: "2026-01-01T13:00:00Z", To: "2026-01-01T13:00:05Z", Runs: 1, Spans: 62}}},
 		Ingest: report.Ingest{Spans: 120, Traces: 41, Files: report.List[report.File]{
 			{Path: "before.json", Set: report.Baseline, Format: "jaeger", Spans: 58}, {Path: "after.json", Set: report.Current, Format: "jaeger", Spans: 62}}},
 		Endpoints: report.List[report.Endpoint]{e},
