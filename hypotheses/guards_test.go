@@ -418,6 +418,31 @@ func TestGuardsOfMeteredSides(t *testing.T) {
 	}
 }
 
+// Metrics of half a minute more than the traces are no sign that a third of the traces is missing; metrics of the same
+// time are.
+func TestCoverageIsOfTheSameTime(t *testing.T) {
+	counted := make([]float64, requests*3/2)
+	for i := range counted {
+		counted[i] = 50
+	}
+	c := compare(t, arriving(1, requests, plain(50)), arriving(2, requests, plain(50)))
+	s := c.Sides[summary.Current]
+	of := summary.New()
+	of.Counts.From, of.Counts.To = s.Set.Counts.From, s.Set.Counts.To
+	list := durations(of, counted).Durations(metric.Window{From: s.Set.Counts.From, To: s.Set.Counts.To}, metric.NewNames(nil))
+	if len(list) != 1 {
+		t.Fatalf("%d duration metrics", len(list))
+	}
+	d := list[0]
+	for _, k := range []struct{ longer, want float64 }{{1, 2. / 3}, {1.5, 1}} {
+		d := d
+		d.Seconds *= k.longer
+		if got := c.cover(s, &d, nil).ratio; math.Abs(got-k.want) > 0.02 {
+			t.Errorf("metrics of %g times the window: %.3f of the requests are traced, want %.3f", k.longer, got, k.want)
+		}
+	}
+}
+
 // waiting is a load of w clients that ask again a while after each answer.
 func waiting(seed uint64, w int) string {
 	rng := rand.New(rand.NewPCG(seed, 9))
