@@ -245,6 +245,6 @@ func (a *analyzer) tooMany(e *report.Endpoint, children map[graph.SlotID][]graph
 	slices.SortFunc(wide, func(x, y report.NodeID) int { return cmp.Compare(x, y) })
 	for _, id := range wide {
 		n := &e.Structure.Nodes[id]
-		n.Warnings = append(n.Warnings, "It makes more than 256 different calls: only neighbours are compared with each other, and no orders are drawn. Names that hold ids do this; names in tailscope.yaml join them")
+		n.Warnings = append(n.Warnings, "It makes more than 256 different calls: only neighbours are compared with each other, and no orders are drawn. Names that hold ids do this, of which more than 1,000 are folded; names in tailscope.yaml join them")
 	}
 }

@@ -49,13 +49,16 @@ type Dict struct {
 	slots   []Slot
 	slotIDs map[Slot]SlotID
 	depth   []int32
+	kids    []int32             // of each slot: how many slots it is the parent of
+	groups  map[nameGroup]int32 // how many slots there are that differ in name only
+	crowded bool                // some of those are too many
 	procs   []Proc
 	procIDs map[Proc]ProcID
 }
 
 // NewDict returns an empty Dict.
 func NewDict() *Dict {
-	return &Dict{Tables: trace.NewTables(), slotIDs: map[Slot]SlotID{}, procIDs: map[Proc]ProcID{}}
+	return &Dict{Tables: trace.NewTables(), slotIDs: map[Slot]SlotID{}, groups: map[nameGroup]int32{}, procIDs: map[Proc]ProcID{}}
 }
 
 // maxDepth is how deep slots nest. What recursion calls below it shares the
@@ -79,6 +82,7 @@ func (d *Dict) Slot(s Slot) SlotID {
 		depth = d.depth[s.Parent] + 1
 	}
 	d.depth = append(d.depth, depth)
+	d.count(&s)
 	return id
 }
 
@@ -111,13 +115,14 @@ func (d *Dict) Procs() int { return len(d.procs) }
 // A Remap translates the codes of one Dict into those of another.
 type Remap struct {
 	*trace.Remap
+	To    *Dict
 	Slots []SlotID
 	Procs []ProcID
 }
 
 // Absorb adds all of o's names to d and returns the translation of o's codes.
 func (d *Dict) Absorb(o *Dict) *Remap {
-	m := &Remap{Remap: d.Tables.Absorb(o.Tables), Slots: make([]SlotID, len(o.slots)), Procs: make([]ProcID, len(o.procs))}
+	m := &Remap{To: d, Remap: d.Tables.Absorb(o.Tables), Slots: make([]SlotID, len(o.slots)), Procs: make([]ProcID, len(o.procs))}
 	for i, s := range o.slots { // a parent stands before its children
 		m.Slots[i] = d.Slot(m.slot(s))
 	}
@@ -165,7 +170,7 @@ func (d *Dict) Canonical(used []bool) (*Dict, *Remap) {
 	for _, text := range texts {
 		c.InternString(text)
 	}
-	m := &Remap{Remap: &trace.Remap{Strings: make([]trace.StringID, d.Strings())}, Slots: make([]SlotID, len(d.slots)), Procs: make([]ProcID, len(d.procs))}
+	m := &Remap{To: c, Remap: &trace.Remap{Strings: make([]trace.StringID, d.Strings())}, Slots: make([]SlotID, len(d.slots)), Procs: make([]ProcID, len(d.procs))}
 	for id, k := range keep {
 		if k {
 			m.Strings[id], _ = c.Lookup(d.String(trace.StringID(id)))

@@ -155,7 +155,7 @@ func TestExtremeTraces(t *testing.T) {
 					calls[r.Calls[i].Slot]++
 				}
 			}
-			res := d.dict.Resolve(calls)
+			res := d.dict.Resolve(calls, nil)
 			for _, r := range d.records {
 				res.Record(r)
 			}

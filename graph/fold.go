@@ -37,24 +37,25 @@ type Folder struct {
 	pairAt  map[HostPair]int
 
 	times [2][3][]trace.Time
+
+	// Bounded leaves out what a Dict says that Recount will count.
+	Bounded bool
+
+	wide map[SlotID]bool // of whose calls only neighbours are compared
 }
 
 // Add counts one record.
 func (f *Folder) Add(r *Record) {
 	if gives(cap(f.kids), len(r.Calls)) {
-		*f = Folder{Fold: f.Fold, Dict: f.Dict}
+		*f = Folder{Fold: f.Fold, Dict: f.Dict, Bounded: f.Bounded}
 	}
 	f.clocks(r)
-	for p := range r.Calls {
-		if r.Calls[p].Len > 1 {
-			f.kids = f.kids[:0]
-			for i := int32(p) + 1; i < int32(p)+r.Calls[p].Len; i += r.Calls[i].Len {
-				f.kids = append(f.kids, i)
-			}
-			f.siblings(r, p)
-		}
+	want := func(SlotID) bool { return true }
+	if f.Bounded && f.Dict.crowded {
+		want = func(s SlotID) bool { return !f.Dict.Uncounted(s) }
 	}
-	f.waited(r)
+	f.parents(r, want)
+	f.waited(r, want)
 }
 
 // Producers keeps the ends of a tree's producer spans.
@@ -132,7 +133,8 @@ func (f *Folder) byStart(r *Record) []int32 {
 	return f.sorted
 }
 
-// Merge adds o, whose codes m translates into f's.
+// Merge adds o, whose codes m translates into f's, but for what m's Dict says that
+// Recount will count.
 func (f *Fold) Merge(o *Fold, m *Remap) {
 	for p, b := range o.Clocks {
 		q := ClockKey{HostPair{m.Strings[p.A], m.Strings[p.B]}, p.Window}
@@ -148,6 +150,9 @@ func (f *Fold) Merge(o *Fold, m *Remap) {
 	}
 	for p, s := range o.Orders {
 		q := SlotPair{m.Slots[p.A], m.Slots[p.B], m.clocks(p.Clocks)}
+		if m.uncounted(q.A) {
+			continue
+		}
 		into := f.Orders[q]
 		if into == nil {
 			into = &Sketch{}
@@ -157,6 +162,9 @@ func (f *Fold) Merge(o *Fold, m *Remap) {
 	}
 	for slot, w := range o.Waited {
 		q := m.Slots[slot]
+		if m.uncounted(q) {
+			continue
+		}
 		into := f.Waited[q]
 		if into == nil {
 			into = newWaited()
@@ -180,6 +188,15 @@ func (f *Fold) Merge(o *Fold, m *Remap) {
 	for l, end := range o.Producers {
 		f.addProducer(l, end)
 	}
+}
+
+// uncounted reports whether what is known of a slot and its siblings is left out.
+func (m *Remap) uncounted(slot SlotID) bool {
+	if m.To == nil || !m.To.crowded {
+		return false
+	}
+	parent := m.To.slots[slot].Parent
+	return parent != NoSlot && m.To.Uncounted(parent)
 }
 
 // MergeClocks adds what o, of the same Dict, says of clocks.

@@ -131,19 +131,6 @@ func callSet(r *Record, slots []SlotID) (uint64, []SlotID) {
 	return max(h.Sum64(), 1), slots
 }
 
-// parents counts the orders of the calls of those parents that want holds for.
-func (f *Folder) parents(r *Record, want func(SlotID) bool) {
-	for p := range r.Calls {
-		if r.Calls[p].Len > 2 && want(r.Calls[p].Slot) {
-			f.kids = f.kids[:0]
-			for i := int32(p) + 1; i < int32(p)+r.Calls[p].Len; i += r.Calls[i].Len {
-				f.kids = append(f.kids, i)
-			}
-			f.siblings(r, p)
-		}
-	}
-}
-
 // An asked is the verdicts as they are for one record.
 type asked struct {
 	*Verdicts

@@ -25,6 +25,19 @@ type slotGroup struct {
 	calls []int32 // in order of start
 }
 
+// parents counts the orders of the calls of those parents that want holds for.
+func (f *Folder) parents(r *Record, want func(SlotID) bool) {
+	for p := range r.Calls {
+		if r.Calls[p].Len > 2 && want(r.Calls[p].Slot) {
+			f.kids = f.kids[:0]
+			for i := int32(p) + 1; i < int32(p)+r.Calls[p].Len; i += r.Calls[i].Len {
+				f.kids = append(f.kids, i)
+			}
+			f.siblings(r, p)
+		}
+	}
+}
+
 // siblings counts the order of the calls f.kids of one parent.
 func (f *Folder) siblings(r *Record, parent int) {
 	kids := f.kids
@@ -52,7 +65,8 @@ func (f *Folder) siblings(r *Record, parent int) {
 		f.groups = append(f.groups, slotGroup{slot, kids[from:to]})
 		from = to
 	}
-	if len(f.groups) > maxSiblings {
+	neighbours := len(f.groups) > maxSiblings || f.wide[r.Calls[parent].Slot]
+	if neighbours {
 		slices.SortFunc(f.groups, func(x, y slotGroup) int {
 			return cmp.Or(cmp.Compare(r.Calls[x.calls[0]].Outer().Start, r.Calls[y.calls[0]].Outer().Start), cmp.Compare(x.calls[0], y.calls[0]))
 		})
@@ -62,7 +76,7 @@ func (f *Folder) siblings(r *Record, parent int) {
 			f.repeats(r, a)
 		}
 		last := len(f.groups)
-		if len(f.groups) > maxSiblings {
+		if neighbours {
 			last = min(i+2, last)
 		}
 		for _, b := range f.groups[i+1 : last] {

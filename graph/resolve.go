@@ -25,15 +25,18 @@ type Resolution struct {
 	Ambiguous map[SlotID][]SlotID
 }
 
-// Resolve finds where the slots of d belong. calls is how many calls each has.
-// Slots may be added to d.
-func (d *Dict) Resolve(calls []int64) *Resolution {
+// Resolve finds where the slots of d belong, after a folding of names, which may be
+// nil. calls is how many calls each has. Slots may be added to d.
+func (d *Dict) Resolve(calls []int64, names *Folding) *Resolution {
 	r := &Resolution{To: make([]SlotID, len(d.slots)), Ambiguous: map[SlotID][]SlotID{}}
 	n := len(d.slots)
 	calls = append(slices.Clone(calls), make([]int64, max(0, n-len(calls)))...)
-	levels := make([]SlotID, n)
-	for i := range levels {
-		levels[i] = SlotID(i)
+	levels := make([]SlotID, 0, n)
+	for i := range SlotID(n) {
+		r.To[i] = i
+		if names == nil || int(i) >= len(names.To) || names.To[i] == i {
+			levels = append(levels, i)
+		}
 	}
 	slices.SortStableFunc(levels, func(a, b SlotID) int { return cmp.Compare(d.depth[a], d.depth[b]) })
 	for len(levels) > 0 {
@@ -168,8 +171,8 @@ func (r *Resolution) Fold(f *Fold, m *Remap) *Fold {
 }
 
 // Remap is the translation of slots alone.
-func (r *Resolution) Remap(d *Dict) *Remap {
-	m := &Remap{Remap: &trace.Remap{Strings: make([]trace.StringID, d.Strings())}, Slots: r.To, Procs: make([]ProcID, len(d.procs))}
+func (d *Dict) Remap(slots []SlotID) *Remap {
+	m := &Remap{To: d, Remap: &trace.Remap{Strings: make([]trace.StringID, d.Strings())}, Slots: slots, Procs: make([]ProcID, len(d.procs))}
 	for i := range m.Strings {
 		m.Strings[i] = trace.StringID(i)
 	}

@@ -68,7 +68,7 @@ web GET /page 0..100ms server
 				calls[r.Calls[i].Slot]++
 			}
 		}
-		res := d.dict.Resolve(calls)
+		res := d.dict.Resolve(calls, nil)
 		var got strings.Builder
 		slots := map[SlotID]string{}
 		for _, r := range d.records {

@@ -36,28 +36,29 @@ func newWaited() *Waited {
 }
 
 // waited counts, for each call whose parent ended by itself, whether it
-// outlived the parent, and if not whether the parent went on at its end.
-func (f *Folder) waited(r *Record) {
+// outlived the parent, and if not whether the parent went on at its end: of the
+// calls of those parents that want holds for.
+func (f *Folder) waited(r *Record, want func(SlotID) bool) {
 	f.left = grow(f.left, len(r.Calls)) // some caller above had departed
 	left := f.left
 	first := &r.Calls[0]
 	left[0] = first.OuterEnd() != Succeeded || first.Paired() && first.WorkEnd != Succeeded
 	for p := range r.Calls {
 		if r.Calls[p].Len > 1 {
-			f.waitedBy(r, p, left)
+			f.waitedBy(r, p, left, want)
 		}
 	}
 }
 
 // waitedBy is waited for the calls of one parent.
-func (f *Folder) waitedBy(r *Record, parent int, left []bool) {
+func (f *Folder) waitedBy(r *Record, parent int, left []bool, want func(SlotID) bool) {
 	p := &r.Calls[parent]
 	f.kids = f.kids[:0]
 	for i := int32(parent) + 1; i < int32(parent)+p.Len; i += r.Calls[i].Len {
 		left[i] = left[parent] || r.Calls[i].ClientEnd.Left()
 		f.kids = append(f.kids, i)
 	}
-	if left[parent] {
+	if left[parent] || !want(p.Slot) {
 		return
 	}
 	var next [2]events // of the client half and of the work half

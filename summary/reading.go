@@ -52,7 +52,12 @@ type Reading struct {
 	// name; they are read as the current side's.
 	Renames []Rename
 
+	// Folded is how many names each of the slots stands for that were made of too
+	// many.
+	Folded map[graph.SlotID]int
+
 	below      map[[2]graph.SlotID]graph.SlotID
+	folding    *graph.Folding
 	resolution *graph.Resolution
 }
 
@@ -60,6 +65,13 @@ type Reading struct {
 // the reading's own records have, and what only all of them tell: until when
 // others waited for its calls.
 func (r *Reading) Resolve(rec *graph.Record) {
+	if r.folding != nil {
+		for i := range rec.Calls {
+			if c := &rec.Calls[i]; int(c.Slot) < len(r.folding.To) {
+				c.Slot = r.folding.To[c.Slot]
+			}
+		}
+	}
 	r.resolution.Record(rec)
 	for _, set := range r.Sets {
 		if set == nil {
@@ -75,7 +87,7 @@ func (r *Reading) Resolve(rec *graph.Record) {
 
 // resolve finds the slots of calls whose server half was lost, of both sides
 // together: what one side lost the other may know.
-func resolve(dict *graph.Dict, sets [2]*Set) *graph.Resolution {
+func resolve(dict *graph.Dict, sets [2]*Set, names *graph.Folding) *graph.Resolution {
 	calls := make([]int64, dict.Slots())
 	for _, set := range sets {
 		if set == nil {
@@ -87,7 +99,7 @@ func resolve(dict *graph.Dict, sets [2]*Set) *graph.Resolution {
 			}
 		}
 	}
-	return dict.Resolve(calls)
+	return dict.Resolve(calls, names)
 }
 
 // An Endpoint is the requests for one operation of a service.
@@ -204,8 +216,12 @@ func Read(base, cur []*Summary, o Options) *Reading {
 			}
 		}
 	}
-	r.resolution = resolve(dict, r.Sets)
-	slots := r.resolution.Remap(dict)
+	recount := r.fold()
+	r.resolution = resolve(dict, r.Sets, r.folding)
+	slots := dict.Remap(r.resolution.To)
+	for _, slot := range slices.Collect(maps.Keys(recount)) {
+		recount[r.resolution.To[slot]] = true
+	}
 	for _, set := range r.Sets {
 		if set == nil {
 			continue
@@ -224,7 +240,7 @@ func Read(base, cur []*Summary, o Options) *Reading {
 			metered = append(metered, r.meter(set, counted[side], seconds[side]))
 		}
 	}
-	r.rename()
+	r.rename(recount)
 	for _, file := range metered {
 		file()
 	}
@@ -240,6 +256,9 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	floors := queuewait.NewFloors(queues...)
 	for _, set := range r.Sets {
 		if set != nil {
+			if len(recount) > 0 {
+				set.Graph.Recount(dict, recount, set.Records)
+			}
 			set.Calibration = &Calibration{Dict: dict, Verdicts: graph.NewVerdicts(dict, set.Graph, solved), Floors: floors}
 			set.Calibration.Verdicts.Hold(graph.KeptHedges(set.Records), set.Records)
 			set.Calibration.Verdicts.Split(set.Records)
@@ -250,6 +269,25 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	r.owners(floors, o.Names)
 	r.endpoints(o.Inner)
 	return r
+}
+
+// fold makes few of too many names, and returns the slots whose calls have to be
+// counted anew.
+func (r *Reading) fold() map[graph.SlotID]bool {
+	if r.folding = r.Dict.FoldNames(); r.folding == nil {
+		return nil
+	}
+	r.Folded = r.folding.Names
+	for slot, n := range r.Folded {
+		e := r.Dict.SlotAt(slot).Shown()
+		r.Sets[Current].Counts.Defects.AddN(trace.FoldedName, int64(n), r.Dict.String(e.Service)+" "+r.Dict.String(e.Operation))
+	}
+	for _, set := range r.Sets {
+		if set != nil {
+			set.remap(r.Dict.Remap(r.folding.To))
+		}
+	}
+	return r.folding.Recount
 }
 
 // remap translates the codes of a set.

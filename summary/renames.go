@@ -2,6 +2,7 @@ package summary
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
@@ -60,8 +61,8 @@ func (s *Set) places() map[graph.SlotID]*place {
 // rename makes one slot of what both sides call differently though it is the
 // same: a call, or an endpoint, whose name an upgrade changed, and a call whose
 // callee's half one side lacks. Otherwise everything below would be a lost call
-// and a new one.
-func (r *Reading) rename() {
+// and a new one. Slots that are to be counted anew are so under their new name too.
+func (r *Reading) rename(recount map[graph.SlotID]bool) {
 	if !r.Comparison() {
 		return
 	}
@@ -99,7 +100,12 @@ func (r *Reading) rename() {
 		}
 	}
 	for side, set := range r.Sets {
-		set.remap(graphRemap(d, m.to[side]))
+		set.remap(d.Remap(m.to[side]))
+		for _, slot := range slices.Collect(maps.Keys(recount)) {
+			if int(slot) < len(m.to[side]) {
+				recount[m.to[side][slot]] = true
+			}
+		}
 	}
 	for i, slot := range m.to[Baseline] {
 		id := graph.SlotID(i)
@@ -118,18 +124,6 @@ func only(slots []graph.SlotID, in map[graph.SlotID]*place) (out []graph.SlotID)
 		}
 	}
 	return out
-}
-
-// graphRemap translates slots alone.
-func graphRemap(d *graph.Dict, slots []graph.SlotID) *graph.Remap {
-	m := &graph.Remap{Remap: &trace.Remap{Strings: make([]trace.StringID, d.Strings())}, Slots: slots, Procs: make([]graph.ProcID, d.Procs())}
-	for i := range m.Strings {
-		m.Strings[i] = trace.StringID(i)
-	}
-	for i := range m.Procs {
-		m.Procs[i] = graph.ProcID(i)
-	}
-	return m
 }
 
 // A matcher pairs the slots of two sides level by level. to[side][slot] is what a

@@ -133,7 +133,7 @@ type Adder struct {
 
 // Adder returns an Adder of traces of the store. Close ends its use.
 func (s *Summary) Adder(store *trace.Store, judge graph.Judge) *Adder {
-	return &Adder{s: s, store: store, builder: graph.NewBuilder(s.Dict, store, judge), folder: &graph.Folder{Fold: s.Graph, Dict: s.Dict}}
+	return &Adder{s: s, store: store, builder: graph.NewBuilder(s.Dict, store, judge), folder: &graph.Folder{Fold: s.Graph, Dict: s.Dict, Bounded: true}}
 }
 
 // Add adds the requests of a trace, given all its spans.

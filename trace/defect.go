@@ -38,6 +38,7 @@ const (
 	UnresolvedLink        DefectKind = "unresolved-link"
 	UnknownWeight         DefectKind = "unknown-weight"
 	TemplatedName         DefectKind = "templated-name"
+	FoldedName            DefectKind = "folded-name"
 	BadRequestStart       DefectKind = "bad-request-start"
 	ClockContradiction    DefectKind = "clock-contradiction"
 	BadSyntax             DefectKind = "bad-syntax"
@@ -74,6 +75,7 @@ var Defects = map[DefectKind]DefectInfo{
 	UnresolvedLink:        {Info, "the span that a link points to is not in the input"},
 	UnknownWeight:         {DataLoss, "the sampling of a span is stated in a way that cannot be read; it counts once"},
 	TemplatedName:         {Info, "identifiers in a span's name or path were replaced by {id}"},
+	FoldedName:            {Notice, "a parent's calls, or a service's requests, have more names than can be told apart; those that differ in the same words were made one, with {…} in their place"},
 	BadRequestStart:       {Notice, "a request-start stamp is not a time before the span; it was left out"},
 	ClockContradiction:    {Error, "the calls between two hosts allow no single clock offset"},
 	BadSyntax:             {DataLoss, "a part of a file is not what its format asks for; it was left out"},
