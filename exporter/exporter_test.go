@@ -72,6 +72,7 @@ func TestConfigErrors(t *testing.T) {
 		"window: ":             {"window": "1ms"},
 		"quiet: ":              {"quiet": "1h"},
 		"history: ":            {"history": 0},
+		"looks: ":              {"looks": 101},
 		"max_age: ":            {"max_age": "1s"},
 		"retain: ":             {"directory": "x", "retain": 2},
 		"compare: ":            {"compare": "weather"},

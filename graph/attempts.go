@@ -73,18 +73,28 @@ func (b *Builder) attemptKind(c *Call) uint32 {
 	return n
 }
 
-// group judges the calls of one key in order of start.
+// group judges the calls of one key in order of start. What begins after one that failed and that nothing followed yet
+// is tried again, also where others ran beside the one that failed.
 func group(r *Record, calls []int32) {
+	failed := failures(r, calls)
+	over, followed := 0, 0 // of those that failed: had ended when the call began, and were tried again
 	for k := 1; k < len(calls); k++ {
 		c := &r.Calls[calls[k]]
 		prev := &r.Calls[calls[k-1]]
 		pe, end := prev.Outer().End, prev.OuterEnd()
 		explicit := c.Attempt > 0
+		for over < len(failed) && failed[over] <= c.Outer().Start {
+			over++
+		}
 		switch {
 		case pe <= c.Outer().Start && (end != Succeeded || explicit || prev.Flags&Redirected != 0):
 			c.Flags |= Retry
+			followed = min(over, followed+1)
 		case pe > c.Outer().Start && (explicit || hedged(prev, c)):
 			c.Flags |= Hedge
+		case over > followed:
+			c.Flags |= Retry
+			followed++
 		default:
 			continue
 		}
@@ -128,6 +138,18 @@ func hedged(a, b *Call) bool {
 	}
 	ea, eb := a.OuterEnd(), b.OuterEnd()
 	return (ea == Cancelled) != (eb == Cancelled) && (ea == Succeeded || eb == Succeeded)
+}
+
+// failures is the ends of the calls that failed by themselves, ascending. One that was cancelled may have lost.
+func failures(r *Record, calls []int32) []trace.Time {
+	var ends []trace.Time
+	for _, i := range calls {
+		if e := r.Calls[i].OuterEnd(); e != Succeeded && e != Cancelled {
+			ends = append(ends, r.Calls[i].Outer().End)
+		}
+	}
+	slices.Sort(ends)
+	return ends
 }
 
 // wins is the ends of the calls that succeeded, ascending.

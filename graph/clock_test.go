@@ -94,3 +94,41 @@ func TestClocksOfTheirTime(t *testing.T) {
 		t.Error("without the clocks' offsets it should seem so")
 	}
 }
+
+// A start that was cut off to its millisecond says that the callee began before its caller, by up to as much: the offset
+// is bounded by the ends then, and no clock is taken to have moved.
+func TestStartsOfWholeMillisecondsAreNoLies(t *testing.T) {
+	for _, ahead := range []int64{0, 400_000, -3_200_000} {
+		s := trace.NewStore(trace.NewTables())
+		resource := func(name string) trace.ResourceID {
+			text := func(key string) trace.RawAttr {
+				return trace.RawAttr{Key: []byte(key), Value: trace.RawValue{Type: trace.String, Bytes: []byte(name)}}
+			}
+			return s.AddResource([]trace.RawAttr{text("service.name"), text("host.name")})
+		}
+		a, b := resource("a"), resource("b")
+		for i := range 100 {
+			at := int64(i)*1_003_210_987 + 123
+			begun := int64(tracetest.T0) + at + 1_100_000 + ahead
+			begun -= begun%1_000_000 + int64(tracetest.T0)
+			for _, r := range []trace.RawSpan{
+				raw(1+i, 1, 0, at, at+10_000_000, trace.KindServer, "entry"),
+				raw(1+i, 2, 1, at+1_000_000, at+9_000_000, trace.KindClient, "call"),
+				raw(1+i, 3, 2, begun, at+8_900_000+ahead, trace.KindServer, "call"),
+			} {
+				r.Resource = a
+				if r.ID == 3 {
+					r.Resource = b
+				}
+				s.Add(&r)
+			}
+		}
+		for _, w := range draw(s).verdicts.Clocks.Windows {
+			for _, p := range w.Pairs {
+				if o := w.Offset[p]; o.Contradictions > 0 || ahead < o.Lo || ahead > o.Hi {
+					t.Errorf("%d ns ahead: %+v", ahead, o)
+				}
+			}
+		}
+	}
+}

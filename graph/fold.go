@@ -95,7 +95,7 @@ func (f *Folder) clocks(r *Record) {
 		if a == b {
 			continue
 		}
-		lo, hi := int64(c.Work.End-c.Client.End), int64(c.Work.Start-c.Client.Start)
+		lo, hi := int64(c.Work.End-c.Client.End), int64(c.Work.Start-c.Client.Start)+cutOff(c.Work.Interval)
 		if a > b {
 			a, b, lo, hi = b, a, -hi, -lo
 		}
@@ -117,6 +117,16 @@ func (f *Folder) clocks(r *Record) {
 		}
 		b.add(p.lo, p.hi)
 	}
+}
+
+// cutOff is by how much a span may have begun later than it says. Agents are known that take the start of a span by a
+// clock of milliseconds, and its end by a finer one.
+func cutOff(v trace.Interval) int64 {
+	const ms = 1_000_000
+	if v.Start%ms == 0 && v.End%ms != 0 {
+		return ms - 1
+	}
+	return 0
 }
 
 // byStart is the calls f.kids in order of start, which they are in already unless

@@ -146,6 +146,7 @@ func NewVerdicts(d *Dict, f *Fold, clocks *Clocks) *Verdicts {
 			o.Verdict = OrderHeld
 		}
 	}
+	v.inTurn()
 	for slot, w := range f.Waited {
 		r := &WaitedFor{N: w.N, Inside: w.Inside, Followed: w.Followed, ExpectedByChance: float64(w.Chance) / OneRequest}
 		for p, s := range w.Overhang {
@@ -172,6 +173,28 @@ func NewVerdicts(d *Dict, f *Fold, clocks *Clocks) *Verdicts {
 		v.waited[slot] = r
 	}
 	return v
+}
+
+// inTurn holds the order of a before b where a loop calls b and then a, over and over: each b but the first follows an a.
+// Requests that go round once have no such b, and their one a comes after their one b; that refutes a first a, not this
+// order. It is a loop if b is before a in all requests, both are repeated in turn, and what refutes a before b is no more
+// than the requests that go round once.
+func (v *Verdicts) inTurn() {
+	for key, o := range v.orders {
+		a, b := key[0], key[1]
+		if a == b || o.Verdict != OrderRefuted || o.Held < minOrder {
+			continue
+		}
+		first, as, bs := v.orders[[2]SlotID{b, a}], v.orders[[2]SlotID{a, a}], v.orders[[2]SlotID{b, b}]
+		if first == nil || as == nil || bs == nil || first.Verdict != OrderHeld || as.Verdict != OrderHeld || bs.Verdict != OrderHeld {
+			continue
+		}
+		around := max(as.Held+as.Refuted, bs.Held+bs.Refuted)
+		once := max(0, first.Held+first.Refuted-around)
+		if float64(o.Refuted-once) <= maxRefuted*float64(around) {
+			o.Verdict = OrderHeld
+		}
+	}
 }
 
 // Order is what is known of a before b.

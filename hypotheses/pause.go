@@ -66,20 +66,28 @@ func (a *Asking) delays(side int) map[graph.ProcID][]delayed {
 		return x
 	}
 	s := a.Sides[side]
-	w := graph.Walker{Dict: a.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
+	l := summary.NewLedger(s.Set.Calibration)
+	w := &l.Walker
 	for j, q := range s.Counted {
 		plan := a.planOf(side, j)
+		walked := false
 		for k := range plan.Steps {
 			st := &plan.Steps[k]
 			if st.NS < minSilence || float64(st.NS) <= usual(a.key(q, st)) {
 				continue
+			}
+			if !walked {
+				w.Walk(q.Record)
+				walked = true
+			}
+			if _, v := a.waitOf(l, q, st); v.Claimed() && v.Owner != queuewait.Pause {
+				continue // it waited for a place
 			}
 			if p, ok := a.stillAt(q, st); ok {
 				out[p] = append(out[p], delayed{trace.Interval{Start: st.At - trace.Time(st.NS), End: st.At}, j})
 			}
 		}
 		// Of a call that was left, what its callee did is no part of the request's plan. When it began tells.
-		walked := false
 		for k := range q.Calls {
 			c := &q.Calls[k]
 			if !c.Paired() || !c.OuterEnd().Left() || c.Flags&graph.Loser != 0 {

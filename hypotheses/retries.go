@@ -106,7 +106,9 @@ func (a *Asking) retryFinding(t *target) Finding {
 		}
 	}
 	f.of = t
-	f.Below = either(afterLate(&f), func(o *Finding) bool { return o.limits[t] > maxHold })
+	f.Below = either(afterLate(&f), func(o *Finding) bool {
+		return o.limits[t] > maxHold || o.Kind == "timeout-plateau" && o.of == t && is.triedAfterTimeouts() > minInner
+	})
 	return f
 }
 

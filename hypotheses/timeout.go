@@ -97,7 +97,9 @@ func (a *Asking) timeoutFinding(t *target) Finding {
 		}
 	}
 	f.of = t
-	f.Below = either(afterLate(&f), func(o *Finding) bool { return o.limits[t] > maxHold })
+	f.Below = either(afterLate(&f), func(o *Finding) bool {
+		return o.limits[t] > maxHold || o.Kind == f.Kind && o.of != t && a.timedOutBelow(t, o.of) > minInner
+	})
 	if pIs > maxTimedOut {
 		if b := a.queueOf(t); b != nil {
 			caller, peer, _ := a.names(b.slot())
@@ -108,6 +110,49 @@ func (a *Asking) timeoutFinding(t *target) Finding {
 		}
 	}
 	return f
+}
+
+// minInner is the share of the calls that time out, or are tried again, from which a call below them that times out is
+// why: the timeout is waited out there.
+const minInner = 0.5
+
+// timedOutBelow is the share of a target's calls that time out in which a call of another target below them does.
+func (a *Asking) timedOutBelow(t, inner *target) float64 {
+	var all, with float64
+	is := &t.sides[summary.Current]
+	for i := range is.calls {
+		x := &is.calls[i]
+		if x.ended != graph.TimedOut || x.starved {
+			continue
+		}
+		all += x.w
+		end := x.call + a.request(x.req).Calls[x.call].Len
+		for _, k := range inner.sides[summary.Current].byReq[x.req] {
+			if y := &inner.sides[summary.Current].calls[k]; y.ended == graph.TimedOut && y.call > x.call && y.call < end {
+				with += x.w
+				break
+			}
+		}
+	}
+	return share(with, all)
+}
+
+// triedAfterTimeouts is the share of a target's retries that follow an attempt which timed out.
+func (t *tries) triedAfterTimeouts() float64 {
+	var all, after float64
+	for i := range t.calls {
+		x := &t.calls[i]
+		if !x.retry {
+			continue
+		}
+		all += x.w
+		for _, k := range t.byReq[x.req] {
+			if y := &t.calls[k]; y.call == x.prev && y.ended == graph.TimedOut {
+				after += x.w
+			}
+		}
+	}
+	return share(after, all)
 }
 
 var optionalBranch = Cause{

@@ -97,13 +97,16 @@ func (a *Asking) queues() []*queue {
 
 const (
 	// holdRose and arrivalsStood: where no model runs, holds that rose by this
-	// and arrivals that rose by less put the callee first. Where arrivals rose by
+	// and arrivals that rose by less put the callee first; arrivals that rose at a
+	// limit and with holds that stood are the load. Where arrivals rose by
 	// arrivalsRose, more than the rates of a few hundred sampled calls differ by
 	// chance, the rise is split between both as the load they offer grew by each:
 	// it is their product, so by logarithms.
 	holdRose      = 0.15
 	arrivalsStood = 0.10
 	arrivalsRose  = 0.20
+	// burstsStood: calls that come in bursts have a variance of their number a second that rose by this over its mean.
+	burstsStood = 0.5
 )
 
 // shares says whose the wait's change is.
@@ -119,13 +122,33 @@ func (b *queue) shares() {
 	if was == nil || was.N < 20 || is.N < 20 || was.Hold <= 0 {
 		return
 	}
-	if is.Hold >= (1+holdRose)*was.Hold && is.PerSecond <= (1+arrivalsStood)*was.PerSecond && is.Wait > was.Wait {
-		b.hold = 1
+	if is.Wait <= was.Wait {
+		return
 	}
-	if b.hold == 0 && is.PerSecond >= (1+arrivalsRose)*was.PerSecond && was.PerSecond > 0 && is.Wait > was.Wait {
+	rose := is.Hold >= (1+holdRose)*was.Hold
+	more := is.PerSecond > (1+arrivalsStood)*was.PerSecond
+	bursts := is.Peak > (1+arrivalsStood)*was.Peak && is.Bursts > (1+burstsStood)*was.Bursts
+	switch {
+	case rose && !more && !bursts:
+		b.hold = 1
+	case !rose && (more || bursts) && sameLimit(was, is):
+		b.arrivals = 1 // the holds and the places are what they were
+	case known(was) && known(is) && was.Limit > is.Limit:
+		// There are fewer places, too, and nothing tells the parts.
+	case is.PerSecond >= (1+arrivalsRose)*was.PerSecond && was.PerSecond > 0:
 		more, longer := math.Log(is.PerSecond/was.PerSecond), math.Log(max(1, is.Hold/was.Hold))
 		b.arrivals, b.hold = more/(more+longer), longer/(more+longer)
 	}
+}
+
+// sameLimit reports whether as many calls could be in service on both sides, by metrics or by calls that waited on both.
+func sameLimit(was, is *queuewait.Side) bool {
+	return known(was) && known(is) && was.Limit == is.Limit
+}
+
+// known reports whether a side tells of the limit itself.
+func known(s *queuewait.Side) bool {
+	return s.Limit > 0 && (s.FromPool || s.Shown)
 }
 
 // byMix moves that part of the arrivals' share which comes with the mix of
@@ -490,6 +513,11 @@ var load = Cause{
 			if !b.v.Model.OK {
 				f.Check.Ran, f.Check.Outcome = false, ""
 				f.Check.Query = fmt.Sprintf("count the calls of %s per second where nothing is sampled, at both times, and run the baseline's load against the present limit", op)
+				if sameLimit(was, is) {
+					f.Check.Ran, f.Check.Query = true, ""
+					f.Check.Question = "are the limit of the queue and its holds what they were, and arrivals not?"
+					f.Check.Outcome = prose.Sprintf("%d in service at once on both sides, for %s where it was %s; %.3g calls a second where it was %.3g, %.0f in the worst where it was %.0f", is.Limit, prose.Ns(is.Hold), prose.Ns(was.Hold), is.PerSecond, was.PerSecond, is.Peak, was.Peak)
+				}
 			}
 			if unowned {
 				f.Doubtful = true

@@ -779,7 +779,7 @@ func TestWindowsFitIntoMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	sent := 0
 	for now := epoch; now.Before(epoch.Add(5 * time.Minute)); now = now.Add(time.Second) {
-		for range 60 {
+		for range 250 {
 			send(t, e, request{id: rng.Uint64(), start: now, took: 12 * time.Millisecond, backend: time.Duration(1+rng.IntN(1e7)) * time.Nanosecond})
 			sent++
 		}

@@ -367,6 +367,8 @@ func (a *asker) handOver(side int) {
 	}
 	perCaller := map[graph.ProcID]float64{}
 	same, asked := 0.0, 0.0
+	var trips trips
+	trips.add(calls)
 	for i := range calls {
 		x := &calls[i]
 		perCaller[x.Caller]++
@@ -381,6 +383,7 @@ func (a *asker) handOver(side int) {
 		asked++
 		if list[at-1].caller == x.Caller {
 			same++
+			trips.idle = append(trips.idle, x.GivenThere-list[at-1].at)
 		}
 	}
 	expected := 0.0
@@ -405,6 +408,12 @@ func (a *asker) handOver(side int) {
 		says = ClientWait
 	case se >= overRival*ce:
 		says = ServerQueue
+	default:
+		// Both at once: each call of the only caller lets go of a place at either end. Then how soon the callee is busy
+		// again tells.
+		var soon string
+		says, soon = trips.says()
+		statement += soon
 	}
 	switch says {
 	case ClientWait:

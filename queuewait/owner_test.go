@@ -18,6 +18,12 @@ const msNS = 1_000_000
 // callee's (an executor for all). Times are drawn by a queue run by hand here.
 func shop(t *testing.T, pool, executor int) *Data {
 	t.Helper()
+	return shopOf(t, 2, pool, executor, func(*rand.Rand) int64 { return 0 })
+}
+
+// shopOf is the same with other callers, and a delay with which a queue goes on after a place is free.
+func shopOf(t *testing.T, callers, pool, executor int, wake func(*rand.Rand) int64) *Data {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(3, 4))
 	type call struct {
 		caller int
@@ -27,7 +33,7 @@ func shop(t *testing.T, pool, executor int) *Data {
 	at := int64(0)
 	for range 700 {
 		at += int64(rng.ExpFloat64() * 20 * msNS)
-		calls = append(calls, call{caller: rng.IntN(2), at: at})
+		calls = append(calls, call{caller: rng.IntN(callers), at: at})
 	}
 	free := [2][]int64{make([]int64, pool), make([]int64, pool)}
 	server := make([]int64, executor)
@@ -45,8 +51,14 @@ func shop(t *testing.T, pool, executor int) *Data {
 		c := &calls[i]
 		p := earliest(free[c.caller])
 		sent := max(c.at, free[c.caller][p])
+		if sent > c.at {
+			sent += wake(rng)
+		}
 		e := earliest(server)
 		begun := max(sent+200_000, server[e])
+		if begun > sent+200_000 {
+			begun += wake(rng)
+		}
 		ended := begun + 20*msNS + rng.Int64N(20*msNS)
 		done := ended + 200_000
 		server[e], free[c.caller][p] = ended, done
@@ -117,6 +129,28 @@ func TestAnExecutorOfTheCalleeIsServerQueue(t *testing.T) {
 	}
 	if v.Sides[1].Limit != 2 {
 		t.Errorf("a limit of %d, want 2", v.Sides[1].Limit)
+	}
+}
+
+// With one process at either end each call lets go of a place at both; how soon the callee is busy again tells whose
+// queue it was, as long as who waits is quicker than the way.
+func TestOneCallerAndOneCallee(t *testing.T) {
+	quick := func(rng *rand.Rand) int64 { return rng.Int64N(100_000) }
+	for _, x := range []struct {
+		name           string
+		pool, executor int
+		wake           func(*rand.Rand) int64
+		want           Owner
+	}{
+		{"a pool of the caller", 3, 100, quick, ClientWait},
+		{"an executor of the callee", 100, 3, quick, ServerQueue},
+		{"an executor whose workers wake up late", 100, 3, func(rng *rand.Rand) int64 { return 900_000 + rng.Int64N(100_000) }, NoOwner},
+	} {
+		d := shopOf(t, 1, x.pool, x.executor, x.wake)
+		v := verdict(t, d)
+		if v.Owner != x.want {
+			t.Errorf("%s: %s; %+v", x.name, v.Owner, v.Tests)
+		}
 	}
 }
 

@@ -322,7 +322,7 @@ func (a *App) press(k pressed) {
 			return
 		}
 		a.want(Copy{cmd})
-		a.status = "copied: " + escape.Terminal(cmd)
+		a.status = copied + escape.Terminal(cmd)
 	case key.Matches(k, a.keys.Export):
 		file, write := f.export()
 		if write == nil {
@@ -425,6 +425,9 @@ func (a *App) typed(k string) {
 		live(p)
 	}
 }
+
+// copied begins the status that shows a command.
+const copied = "copied: "
 
 // pasted marks text that came at once and is no key.
 const pasted = "paste:"

@@ -149,13 +149,19 @@ func (a *App) statusLines(f *frame, s size, n int) []string {
 		}
 		return []string{p}
 	case a.status != "":
-		var out []string
-		for rest := a.status; rest != ""; {
-			l := clip(rest, a.width)
-			rest = rest[len(l):]
-			out = append(out, a.pen.tone(page.Warn, l))
+		lines := escape.Wrap(a.status, a.width)
+		if strings.HasPrefix(a.status, copied) { // a command is shown as it is
+			lines = nil
+			for rest := a.status; rest != ""; {
+				l := clip(rest, a.width)
+				rest = rest[len(l):]
+				lines = append(lines, l)
+			}
 		}
-		return out
+		for i, l := range lines {
+			lines[i] = a.pen.tone(page.Warn, l)
+		}
+		return lines
 	}
 	t := ""
 	switch {
