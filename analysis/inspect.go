@@ -37,6 +37,7 @@ func Inspect(ctx context.Context, o *Options) (*report.Inspection, error) {
 	in.edges()
 	in.waits()
 	in.metrics()
+	in.told()
 	in.sampling(l.seen)
 	in.missing()
 	return in.out, nil

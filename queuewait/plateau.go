@@ -16,6 +16,10 @@ type Plateau struct {
 	Share float64 // of the waits, those within one of K
 	Peak  int     // the most that were ever in service at once
 	Procs int
+
+	// Above is the time for which more than one above K were in service, of that for which at least K were. Stretches in service are
+	// known as well as clocks and floors are: some reach beyond a limit that all keep to.
+	Above float64
 }
 
 // plateauWait is the wait at whose middle the calls in service are counted.
@@ -39,6 +43,34 @@ func (h *holders) peak() int {
 		peak = max(peak, i+1-e)
 	}
 	return peak
+}
+
+// above is how long at least k, and more than one above it, were in service.
+func (h *holders) above(k int) (least, more float64) {
+	n, e := 0, 0
+	var last trace.Time
+	add := func(to trace.Time) {
+		if n >= k {
+			least += float64(to - last)
+		}
+		if n > k+1 {
+			more += float64(to - last)
+		}
+		last = to
+	}
+	for _, s := range h.starts {
+		for ; e < len(h.ends) && h.ends[e] <= s; e++ {
+			add(h.ends[e])
+			n--
+		}
+		add(s)
+		n++
+	}
+	for ; e < len(h.ends); e++ {
+		add(h.ends[e])
+		n--
+	}
+	return least, more
 }
 
 // plateau counts calls in service at the middle of waits, per process. held is
@@ -78,6 +110,14 @@ func plateau(calls []Call, held func(*Call) (graph.ProcID, trace.Interval), wait
 	}
 	slices.SortFunc(seen, cmp.Compare[int])
 	pl.K = seen[len(seen)/2]
+	var least, more float64
+	for _, h := range by {
+		l, m := h.above(pl.K)
+		least, more = least+l, more+m
+	}
+	if pl.K > 0 && least > 0 {
+		pl.Above = more / least
+	}
 	near := 0
 	for _, k := range seen {
 		if k >= pl.K-1 && k <= pl.K+1 {
@@ -88,9 +128,13 @@ func plateau(calls []Call, held func(*Call) (graph.ProcID, trace.Interval), wait
 	return pl
 }
 
-// Level reports whether hardly more calls were ever in service than while
-// others waited: a limit, and not just the usual number.
-func (p Plateau) Level() bool { return p.K >= p.Peak-max(1, p.Peak/5) }
+// maxAbove is how much of the time of a limit more may seem to be in service. Of calls that come by chance and know no limit
+// a fifth of it and more is.
+const maxAbove = 0.02
+
+// Level reports whether hardly more calls were in service at any time than while others waited: a limit, and not just the usual
+// number.
+func (p Plateau) Level() bool { return p.K >= p.Peak-1 || p.Above <= maxAbove }
 
 // Known reports whether enough waits show the limit.
 func (p Plateau) Known() bool { return p.Waits >= minWaits && p.K > 0 && p.Share >= 0.6 }

@@ -123,6 +123,9 @@ type InspectedEdge struct {
 	TimedOut   int64  `json:"timed_out"`   // that the caller left at a deadline
 	Cancelled  int64  `json:"cancelled"`   // that the caller cancelled
 	FloorMs    Num    `json:"floor_ms"`    // least of the network's shares over the operations; null without pairs
+
+	ToldBy List[string] `json:"told_by"` // by what the data tell of waits before these calls, the strongest first
+	Emit   string       `json:"emit"`    // what to record to have more told; "" if nothing is missing
 }
 
 // An InspectedWait is one thing by which spans say that they waited.

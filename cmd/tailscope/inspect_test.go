@@ -29,7 +29,8 @@ func TestInspectSample(t *testing.T) {
 	valid(t, inspectionSchema, command(t, "inspect", "--format", "json", dir))
 	out := string(command(t, "inspect", dir))
 	narrow(t, []byte(out))
-	for _, want := range []string{"ingress GET /v2/home", "2,100 requests for 1 endpoint", "Emit ", "profile profile-db", "connection-pool", "app.tier"} {
+	out = strings.Join(strings.Fields(out), " ") + out
+	for _, want := range []string{"ingress → pricing: waits are told by client duration less server duration; connection-pool", "To tell more, record server spans of profile-db", "ingress GET /v2/home", "2,100 requests for 1 endpoint", "Emit ", "profile profile-db", "connection-pool", "app.tier"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}

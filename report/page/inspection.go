@@ -285,6 +285,11 @@ func (b *builder) inspectedEvidence(in *report.Inspection) {
 			t.Rows = append(t.Rows, more(n, "edge", len(t.Columns)))
 		}
 		b.add(t)
+		for _, e := range in.Edges[:min(len(in.Edges), overviewRows)] {
+			if len(e.ToldBy) > 0 {
+				b.para(plainf("%s → %s: waits are told by %s%s.", b.nameOr(e.Caller), b.nameOr(e.Callee), b.prose(strings.Join(e.ToldBy, "; ")), opt(e.Emit != "", ". To tell more, record "+b.prose(e.Emit))))
+			}
+		}
 	}
 	if len(in.Waits) > 0 {
 		t := Table{Columns: []Column{{Head: "waits that spans tell of", Shrink: true}, {Head: "in", Shrink: true}, {Head: "waits", Right: true}, {Head: "in all, ms", Right: true}}}

@@ -175,6 +175,13 @@ func mercuryScenarios() []*Scenario {
 		&Scenario{Name: "mercury/drill", Verdict: Regression, About: "fewer connections to pricing, and more enterprise customers",
 			Causes: []Cause{{Kind: "client-wait", Component: pricing, Apply: pool("ingress", "pricing", 3)},
 				{Kind: "mix-shift", Component: Component{Attribute: "app.tier", Value: "enterprise"}, Apply: share(2, 10)}}},
+		&Scenario{Name: "mercury/mixture-load", Verdict: Regression, About: "more requests, and pricing takes longer for a quote: the ingress' connections to it do not suffice",
+			Both: pool("ingress", "pricing", 4),
+			Causes: []Cause{{Kind: "load", Component: Component{Service: "ingress"}, Apply: rate(1.5)},
+				{Kind: "service-time", Component: own, Apply: slower("pricing", quotes, 1.3)}}},
+		&Scenario{Name: "mercury/mixture-pool", Verdict: Regression, About: "fewer connections to pricing, which takes longer for a quote", Causes: []Cause{
+			{Kind: "client-wait", Component: pricing, Apply: pool("ingress", "pricing", 3)},
+			{Kind: "service-time", Component: own, Apply: slower("pricing", quotes, 1.3)}}},
 		regression("mercury/decoy-off-path", "service-time", Component{Service: "entitlement", Operation: check},
 			"entitlement is slow; experiment's p99 is nine times what it was, beside slower branches", slower("entitlement", check, 3)).
 			beside(stalls("experiment", "experiment.v1.Assignments/Get", 0.03, 40*ms, 60*ms)),
