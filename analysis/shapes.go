@@ -36,15 +36,18 @@ type calling struct {
 // while spans are seen to be lost at all, a shape that lacks one or two calls of
 // another, and is no more frequent than losses make it, is that other.
 func (a *analyzer) shapes(v *view) *shapes {
-	paths := map[graph.SlotID]uint64{}
+	var paths []uint64 // by slot; zero where it was not asked for
 	d := a.reading.Dict
 	var path func(graph.SlotID) uint64
 	path = func(slot graph.SlotID) uint64 {
 		if slot == graph.NoSlot {
 			return 0
 		}
-		if p, ok := paths[slot]; ok {
-			return p
+		if int(slot) >= len(paths) {
+			paths = append(paths, make([]uint64, d.Slots()-len(paths))...)
+		}
+		if paths[slot] != 0 {
+			return paths[slot]
 		}
 		s := d.SlotAt(slot)
 		e := s.Shown()
@@ -126,18 +129,38 @@ const (
 	lossFactor = 3
 )
 
+// maxMended is how many shapes a calling is compared with: of those that make the
+// rarest of its calls, the most frequent.
+const maxMended = 1000
+
 // mend gives the callings that lack lost calls the shapes of others. all is
 // ordered by frequency; rate is the share of calls whose loss was noticed.
 func mend(all []*calling, rate float64) {
-	for i, c := range all {
-		for _, of := range all[:i] {
-			if of.shape != of || of.complete == 0 || !subset(c.set, of.set) {
-				continue
-			}
-			rare := float64(c.complete) <= lossFactor*(1+rate*float64(of.complete))
-			if c.complete == 0 || rare && len(of.set)-len(c.set) <= maxLost {
+	often := map[uint64]int{} // in how many callings a call is
+	for _, c := range all {
+		for _, p := range c.set {
+			often[p]++
+		}
+	}
+	making := map[uint64][]*calling{} // shapes so far, by call, the most frequent first
+	for _, c := range all {
+		var among []*calling
+		if len(c.set) > 0 {
+			among = making[slices.MinFunc(c.set, func(p, q uint64) int { return cmp.Or(cmp.Compare(often[p], often[q]), cmp.Compare(p, q)) })]
+		}
+		for _, of := range among {
+			rare := float64(c.complete) <= lossFactor*(1+rate*float64(of.complete)) && len(of.set)-len(c.set) <= maxLost
+			if (c.complete == 0 || rare) && subset(c.set, of.set) {
 				c.shape = of
 				break
+			}
+		}
+		if c.shape != c || c.complete == 0 {
+			continue
+		}
+		for _, p := range c.set {
+			if len(making[p]) < maxMended {
+				making[p] = append(making[p], c)
 			}
 		}
 	}

@@ -18,8 +18,7 @@ const (
 	// it is told.
 	maxRate = 1.25
 	// minCoverage and maxCoverage bound the requests that the traces stand for over
-	// those that the metrics counted. Metrics are exported every 10 s to 60 s, so
-	// that the two windows differ at their ends.
+	// those that the metrics counted in as long a time.
 	minCoverage, maxCoverage = 0.8, 1.25
 	// biased is the factor between the share of slow requests in the traces and in
 	// the metrics from which on the traces are a biased sample.
@@ -52,10 +51,12 @@ func (c *Comparison) cover(s *Side, d *metric.Durations, kept map[trace.TraceID]
 	}
 	var p part
 	var squares float64
+	first, last := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, q := range s.All {
 		if q.Standing == graph.Stream {
 			continue
 		}
+		first, last = min(first, int64(q.Start())), max(last, int64(q.Start()))
 		w := float64(q.Weight) / graph.OneRequest
 		p.ns, p.w = append(p.ns, q.Duration()), append(p.w, w)
 		squares += w * w
@@ -67,7 +68,11 @@ func (c *Comparison) cover(s *Side, d *metric.Durations, kept map[trace.TraceID]
 	if v.traced == 0 {
 		return nil
 	}
+	// Metrics that are exported every so often count beyond both ends of a short window.
 	v.ratio = v.traced / v.counted
+	if lasts := float64(last-first) / 1e9; lasts > 0 && d.Seconds > lasts {
+		v.ratio *= d.Seconds / lasts
+	}
 	v.p99Lo, v.p99Hi = d.Total.Quantile(c.Options.Quantile)
 	v.tracedQuantile = p.at(c.Options.Quantile)
 	for _, e := range d.Exemplars {

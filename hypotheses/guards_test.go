@@ -317,6 +317,20 @@ func TestGuards(t *testing.T) {
 		{"a clock that is off as before", called(1, cart("GET /c", 80)), called(2, cart("GET /c", 80)), GuardClock, GuardOK, stats.NoRegression, ""},
 		{"a renamed call", called(1, cart("GET /c", 0)), called(2, cart("Carts/Get", 0)), GuardInstrumentation, GuardWarn, stats.NoRegression, "now called"},
 		{"a callee that fell silent", called(1, cart("GET /c", 0)), called(2, clients), GuardInstrumentation, GuardFail, "", "from 100 % to 0 %"},
+		{"a batch of the callee's spans is lost", called(1, cart("GET /c", 0)), arriving(2, requests, func(rng *rand.Rand, i int, at float64) string {
+			ms := latency(rng, 50)
+			if i >= 200 && i < 280 {
+				return span(at, ms, "host=h1") + "\n" + clients(at, ms)
+			}
+			return span(at, ms, "host=h1") + "\n" + cart("GET /c", 0)(at, ms)
+		}), GuardInstrumentation, GuardWarn, stats.NoRegression, "a batch of spans was lost"},
+		{"one call in seven is not recorded any more", called(1, cart("GET /c", 0)), arriving(2, requests, func(rng *rand.Rand, i int, at float64) string {
+			ms := latency(rng, 50)
+			if rng.IntN(7) == 0 {
+				return span(at, ms, "host=h1") + "\n" + clients(at, ms)
+			}
+			return span(at, ms, "host=h1") + "\n" + cart("GET /c", 0)(at, ms)
+		}), GuardInstrumentation, GuardFail, "", "have the callee's span went from 100 % to 8"},
 		{"newly recorded work", called(1, cart("GET /c", 0)), called(2, inside), GuardInstrumentation, GuardWarn, stats.NoRegression, "newly recorded"},
 		{"a key recorded newly", base, arriving(2, requests, plain(50, "lane=blue")), GuardInstrumentation, GuardWarn, stats.NoRegression, "lane is newly recorded"},
 		{"a key recorded no more", arriving(1, requests, plain(50, "lane=blue")), arriving(2, requests, plain(50)), GuardInstrumentation, GuardWarn, stats.NoRegression, "lane is recorded no more"},
@@ -415,6 +429,31 @@ func TestGuardsOfMeteredSides(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Metrics of half a minute more than the traces are no sign that a third of the traces is missing; metrics of the same
+// time are.
+func TestCoverageIsOfTheSameTime(t *testing.T) {
+	counted := make([]float64, requests*3/2)
+	for i := range counted {
+		counted[i] = 50
+	}
+	c := compare(t, arriving(1, requests, plain(50)), arriving(2, requests, plain(50)))
+	s := c.Sides[summary.Current]
+	of := summary.New()
+	of.Counts.From, of.Counts.To = s.Set.Counts.From, s.Set.Counts.To
+	list := durations(of, counted).Durations(metric.Window{From: s.Set.Counts.From, To: s.Set.Counts.To}, metric.NewNames(nil))
+	if len(list) != 1 {
+		t.Fatalf("%d duration metrics", len(list))
+	}
+	d := list[0]
+	for _, k := range []struct{ longer, want float64 }{{1, 2. / 3}, {1.5, 1}} {
+		d := d
+		d.Seconds *= k.longer
+		if got := c.cover(s, &d, nil).ratio; math.Abs(got-k.want) > 0.02 {
+			t.Errorf("metrics of %g times the window: %.3f of the requests are traced, want %.3f", k.longer, got, k.want)
+		}
 	}
 }
 

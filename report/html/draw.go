@@ -85,7 +85,7 @@ func fall(w page.Waterfall) drawn {
 			f.OnPath = u.Format(r.PathNS)
 		}
 		if r.Gap == "" {
-			f.Rects = append(f.Rects, box(float64(r.StartNS)/end, float64(r.EndNS)/end, "off"))
+			f.Rects = append(f.Rects, box(min(float64(r.StartNS)/end, 1), min(float64(r.EndNS)/end, 1), "off"))
 			used[page.OffPath] = true
 			for _, p := range r.Pieces {
 				used[p.Mark] = true

@@ -117,7 +117,8 @@ func (Waterfall) block() {}
 // A Waterfall draws the spans of a trace over time.
 type Waterfall struct {
 	DurationNS int64 // of the request
-	EndNS      int64 // of the last thing drawn, ≥ DurationNS
+	EndNS      int64 // of the time drawn, ≥ DurationNS
+	Beyond     int   // rows that go on beyond it
 	Rows       []Fall
 }
 

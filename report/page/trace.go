@@ -50,6 +50,9 @@ func Trace(t *report.Trace, o TraceOptions) *Page {
 	if len(w.Rows) > 0 {
 		b.add(w)
 	}
+	if w.Beyond > 0 {
+		b.para(plainf("Drawn to the edge only: %s that lasted longer and are no part of the request. A stream, and what a message leads to, is a request of its own.", plural(int64(w.Beyond), "span")))
+	}
 	b.path(t, max(rows/2, 20))
 	b.beside(t, rows)
 	b.defects(t, rows)

@@ -16,6 +16,9 @@ func started(unixNano int64) string {
 	return time.Unix(0, unixNano).UTC().Format("2006-01-02 15:04:05.000 UTC")
 }
 
+// mostBeyond is by how much what is no part of a request may lengthen the time drawn.
+const mostBeyond = 20
+
 // waterfall draws at most about limit spans of a trace, in the order of its tree, and returns how many it left out.
 //
 //  1. Resolve each span's parent; where a client and its server share an id, the server is the client's child.
@@ -23,6 +26,9 @@ func started(unixNano int64) string {
 //  3. If there are more than limit spans, keep the root and those with the most time on the path, late, with errors,
 //     and long, in this order; ties go to the earlier span.
 //  4. Walk the tree without recursion; runs of spans that are not kept become one row that says what they are.
+//
+// Time beyond the request is drawn for what streams and consumers below it do, which are no part of it, unless that
+// would leave the request itself no room.
 func waterfall(b *builder, t *report.Trace, limit int) (Waterfall, int) {
 	n := len(t.Spans)
 	w := Waterfall{DurationNS: t.DurationNS, EndNS: t.DurationNS}
@@ -40,6 +46,7 @@ func waterfall(b *builder, t *report.Trace, limit int) (Waterfall, int) {
 			keep[i] = true
 		}
 	}
+	drawn := t.DurationNS // the end of what belongs to the request
 	var gap gap
 	for _, v := range tr.order {
 		s := &t.Spans[v.span]
@@ -58,11 +65,22 @@ func waterfall(b *builder, t *report.Trace, limit int) (Waterfall, int) {
 		}
 		w.EndNS = max(w.EndNS, end)
 		pieces := tr.pieces[v.span]
+		if len(pieces) > 0 {
+			drawn = max(drawn, end)
+		}
 		slices.SortStableFunc(pieces, func(x, y Piece) int { return compare(x.StartNS, y.StartNS) })
 		w.Rows = append(w.Rows, Fall{Label: label, Depth: v.depth, StartNS: start, EndNS: end, PathNS: tr.pathNS[v.span], Status: s.Status, Pieces: pieces})
 	}
 	if gap.n > 0 {
 		w.Rows = append(w.Rows, gap.row(b, gap.depth))
+	}
+	if w.EndNS > mostBeyond*drawn {
+		w.EndNS = drawn
+		for _, r := range w.Rows {
+			if r.EndNS > drawn {
+				w.Beyond++
+			}
+		}
 	}
 	left := 0
 	for _, k := range keep {
