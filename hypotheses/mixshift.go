@@ -157,7 +157,7 @@ func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
 	}
 	f.Evidence = append(f.Evidence,
 		numbers("spans", v.BaseN+v.CurN, "share", v.Base, v.Cur, fmt.Sprintf("requests with %s=%s", key, f.Value)),
-		says("spans", len(a.plans), "odds ratio %.3g [%.3g, %.3g], p < %.2g over all keys", v.Odds, v.OddsLo, v.OddsHi, at.P),
+		says("spans", len(a.plans), "odds ratio %.3g [%.3g, %.3g], %s over all keys", v.Odds, v.OddsLo, v.OddsHi, prose.PValue(at.P)),
 	)
 	check := ""
 	for _, x := range at.Values[:min(len(at.Values), 4)] {

@@ -18,9 +18,8 @@ import (
 // A turning is a service whose processes take their turns late without standing still: it reads the answers of its calls late,
 // and where it is called its spans begin late. An event loop with much to do does that, and a process that lacks CPU.
 type turning struct {
-	service   trace.StringID
-	out, in   []*queuewait.Verdict // the edges of its calls, and those to it that wait
-	operation string               // of the calls to it that wait most
+	service trace.StringID
+	out, in []*queuewait.Verdict // the edges of its calls, and those to it that wait
 
 	wait, rate [2]float64 // of in, else of out: mean, and calls per second
 }

@@ -72,6 +72,19 @@ func Percent(x float64) string {
 	return "<0.01 %"
 }
 
+// PValue is the probability of a test: "p = 0.03", or "p < 0.0001".
+func PValue(p float64) string {
+	switch {
+	case p < 0.0001:
+		return "p < 0.0001"
+	case p < 0.001:
+		return "p = " + Decimal(p, 5)
+	case p < 0.01:
+		return "p = " + Decimal(p, 4)
+	}
+	return "p = " + Decimal(p, 2)
+}
+
 // Sprintf is [fmt.Sprintf] in whose result the verb %g with a precision writes
 // a number as people do: that many significant digits or all of the whole
 // part, no closing zeros, thousands separated.

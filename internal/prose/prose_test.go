@@ -54,3 +54,11 @@ func TestPercent(t *testing.T) {
 		}
 	}
 }
+
+func TestPValue(t *testing.T) {
+	for p, want := range map[float64]string{0: "p < 0.0001", 0.00012: "p = 0.00012", 0.0049: "p = 0.0049", 0.25: "p = 0.25"} {
+		if got := PValue(p); got != want {
+			t.Errorf("%v: %q, want %q", p, got, want)
+		}
+	}
+}

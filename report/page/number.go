@@ -223,17 +223,10 @@ func quantileName(q report.Float) string {
 // pValue shows a probability.
 func pValue(v report.Num) string {
 	x, ok := v.Get()
-	switch {
-	case !ok:
+	if !ok {
 		return "p = ?"
-	case x < 0.0001:
-		return "p < 0.0001"
-	case x < 0.001:
-		return "p = " + prose.Decimal(x, 5)
-	case x < 0.01:
-		return "p = " + prose.Decimal(x, 4)
 	}
-	return "p = " + prose.Decimal(x, 2)
+	return prose.PValue(x)
 }
 
 // quantity shows a number of evidence in its unit.
