@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/parallel"
 	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/report"
@@ -199,19 +200,18 @@ func (a *analyzer) metrics(rep *report.Report) {
 
 // endpoints fills the rows of all endpoints, in order of importance.
 func (a *analyzer) endpoints(rep *report.Report) error {
-	var views []*view
+	var wanted []*summary.Endpoint
 	for _, e := range a.reading.Endpoints {
-		if !a.wanted(e) {
-			continue
+		if a.wanted(e) {
+			wanted = append(wanted, e)
 		}
-		if a.ctx != nil && a.ctx.Err() != nil {
-			return a.ctx.Err()
-		}
-		v, err := a.view(e)
-		if err != nil {
-			return err
-		}
-		views = append(views, v)
+	}
+	views := make([]*view, len(wanted))
+	if err := a.each(len(wanted), func(i int) (err error) {
+		views[i], err = a.view(wanted[i])
+		return err
+	}); err != nil {
+		return err
 	}
 	if a.reading.Comparison() {
 		judge(views, a.opt)
@@ -232,18 +232,44 @@ func (a *analyzer) endpoints(rep *report.Report) error {
 		first.Endpoints = slices.Clone(rows)
 		a.o.First(&first)
 	}
-	for i, v := range views {
-		if a.ctx != nil && a.ctx.Err() != nil {
-			return a.ctx.Err()
+	whole := make([]report.Endpoint, len(views))
+	parts := make([][]report.Endpoint, len(views))
+	if err := a.each(2*len(views), func(i int) (err error) {
+		if i%2 == 0 {
+			whole[i/2] = a.row(rows[i/2], views[i/2])
+		} else {
+			parts[i/2], err = a.kindRows(views[i/2])
 		}
-		rep.Endpoints = append(rep.Endpoints, a.row(rows[i], v))
-		rows, err := a.kindRows(v)
-		if err != nil {
-			return err
-		}
-		rep.Endpoints = append(rep.Endpoints, rows...)
+		return err
+	}); err != nil {
+		return err
+	}
+	for i := range views {
+		rep.Endpoints = append(append(rep.Endpoints, whole[i]), parts[i]...)
 	}
 	return nil
+}
+
+// each calls f for each number below n, and returns the first of the errors. The
+// calls go on at once, but where inner endpoints are asked for: their slots are
+// numbered in the order in which they are asked about.
+func (a *analyzer) each(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	one := func(i int) {
+		if a.ctx != nil && a.ctx.Err() != nil {
+			errs[i] = a.ctx.Err()
+			return
+		}
+		errs[i] = f(i)
+	}
+	if a.o.Inner {
+		for i := range errs {
+			one(i)
+		}
+	} else {
+		parallel.Do(n, one)
+	}
+	return cmp.Or(errs...)
 }
 
 // wanted reports whether the user asked for an endpoint.

@@ -126,7 +126,7 @@ func (a *analyzer) kindRows(v *view) ([]report.Endpoint, error) {
 	var views []*view
 	ks := a.kinds(v)
 	for _, k := range ks {
-		c, err := hypotheses.NewComparison(a.reading, v.Endpoint, a.opt, func(q *summary.Request) bool { return a.counts(q) && k.of(q) })
+		c, err := v.Part(k.of)
 		if err != nil {
 			return nil, err
 		}
@@ -135,10 +135,9 @@ func (a *analyzer) kindRows(v *view) ([]report.Endpoint, error) {
 				s.All = slices.DeleteFunc(slices.Clone(s.All), func(q *summary.Request) bool { return !k.of(q) })
 			}
 		}
-		w := &view{Comparison: c}
-		a.ownOrders(w)
-		views = append(views, w)
+		views = append(views, &view{Comparison: c})
 	}
+	a.ownOrders(v, views, ks)
 	if a.reading.Comparison() {
 		changed := v.P <= a.opt.Alpha
 		judge(views, a.opt)

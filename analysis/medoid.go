@@ -21,16 +21,24 @@ func medoid(s *hypotheses.Side, q float64) int {
 		return -1
 	}
 	want := int64(s.Sample.Quantile(q))
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
+	distance := make([]int64, n)
+	for i, q := range s.Counted {
+		d := q.Duration() - want
+		distance[i] = max(d, -d)
 	}
-	distance := func(i int) int64 { d := s.Counted[i].Duration() - want; return max(d, -d) }
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(distance(a), distance(b)), s.Counted[a].Compare(s.Counted[b].Record))
-	})
 	// One request in a hundred on either side of the quantile, and three at least.
-	band := order[:min(max(3, n/50), maxBand)]
+	size := min(max(3, n/50), maxBand)
+	farthest := stats.Quantile(distance, nil, float64(size)/float64(n))
+	var band []int
+	for i, d := range distance {
+		if d <= farthest {
+			band = append(band, i)
+		}
+	}
+	slices.SortFunc(band, func(a, b int) int {
+		return cmp.Or(cmp.Compare(distance[a], distance[b]), s.Counted[a].Compare(s.Counted[b].Record))
+	})
+	band = band[:size]
 	spent := make([][]stats.Entry, len(band))
 	for k, i := range band {
 		spent[k] = slices.Clone(s.Entries[i])

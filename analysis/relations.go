@@ -220,19 +220,67 @@ func slope(x, y []int64) (slope, se float64, ok bool) {
 	return slope, math.Sqrt(max(0, syy-slope*sxy) / (n - 2) / sxx), true
 }
 
-// ownOrders makes a row's structure speak of its own requests' orders.
-func (a *analyzer) ownOrders(v *view) {
-	for _, s := range v.Sides {
+// ownOrders makes the structures of an endpoint's rows speak of their own requests'
+// orders. A request is of one class and of one shape: those of one class and one
+// shape are counted once, for both rows.
+func (a *analyzer) ownOrders(v *view, rows []*view, kinds []kind) {
+	type cell struct{ class, shape int } // rows; -1: of none
+	for i, s := range v.Sides {
 		if s == nil {
 			continue
 		}
-		folder := &graph.Folder{Fold: graph.NewFold(), Dict: a.reading.Dict}
-		for _, q := range s.Counted {
-			folder.Add(q.Record)
+		cells := make([]cell, len(s.Counted))
+		for j := range cells {
+			cells[j] = cell{-1, -1}
 		}
-		s.Orders = graph.NewVerdicts(a.reading.Dict, folder.Fold, s.Set.Calibration.Verdicts.Clocks)
+		for n, row := range rows {
+			at := 0
+			for _, q := range row.Sides[i].Counted { // in the order of the whole
+				for s.Counted[at] != q {
+					at++
+				}
+				if kinds[n].shape != "" {
+					cells[at].shape = n
+				} else {
+					cells[at].class = n
+				}
+			}
+		}
+		folders := map[cell]*graph.Folder{}
+		for j, c := range cells {
+			f := folders[c]
+			if f == nil {
+				f = &graph.Folder{Fold: graph.NewFold(), Dict: a.reading.Dict}
+				folders[c] = f
+			}
+			if len(folders) > maxCells {
+				break
+			}
+			f.Add(s.Counted[j].Record)
+		}
+		same := a.reading.Dict.Same()
+		for n, row := range rows {
+			own := row.Sides[i]
+			fold := graph.NewFold()
+			if len(folders) > maxCells {
+				f := &graph.Folder{Fold: fold, Dict: a.reading.Dict}
+				for _, q := range own.Counted {
+					f.Add(q.Record)
+				}
+			} else {
+				for c, f := range folders {
+					if c.class == n || c.shape == n {
+						fold.Merge(f.Fold, same)
+					}
+				}
+			}
+			own.Orders = graph.NewVerdicts(a.reading.Dict, fold, own.Set.Calibration.Verdicts.Clocks)
+		}
 	}
 }
+
+// maxCells is how many classes of shapes are counted apart: each takes memory.
+const maxCells = 16
 
 // tooMany says of which parents not all calls were compared with each other.
 func (a *analyzer) tooMany(e *report.Endpoint, children map[graph.SlotID][]graph.SlotID, ids map[graph.SlotID]report.NodeID) {

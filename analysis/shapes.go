@@ -36,15 +36,18 @@ type calling struct {
 // while spans are seen to be lost at all, a shape that lacks one or two calls of
 // another, and is no more frequent than losses make it, is that other.
 func (a *analyzer) shapes(v *view) *shapes {
-	paths := map[graph.SlotID]uint64{}
+	var paths []uint64 // by slot; zero where it was not asked for
 	d := a.reading.Dict
 	var path func(graph.SlotID) uint64
 	path = func(slot graph.SlotID) uint64 {
 		if slot == graph.NoSlot {
 			return 0
 		}
-		if p, ok := paths[slot]; ok {
-			return p
+		if int(slot) >= len(paths) {
+			paths = append(paths, make([]uint64, d.Slots()-len(paths))...)
+		}
+		if paths[slot] != 0 {
+			return paths[slot]
 		}
 		s := d.SlotAt(slot)
 		e := s.Shown()

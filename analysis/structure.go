@@ -25,6 +25,12 @@ type nodeStat struct {
 	w        []float64
 	start    []int64 // from the parent's start
 	absolute map[graph.SlotID]bool
+
+	// While counting: the absolute slot met last, and of the present request the
+	// calls, and whether one succeeded.
+	last graph.SlotID
+	now  int64
+	ok   bool
 }
 
 // structure fills the endpoint's work graph from the current side, and returns
@@ -93,36 +99,44 @@ func median(v []int64) int64 {
 
 func (a *analyzer) nodeStats(v *view, s *hypotheses.Side) map[graph.SlotID]*nodeStat {
 	m := map[graph.SlotID]*nodeStat{}
-	seen := map[graph.SlotID]int{} // of this request
+	var bySlot []*nodeStat // the same
+	var here []*nodeStat   // those of this request
 	for _, q := range s.Counted {
-		clear(seen)
+		here = here[:0]
 		w := weight(q.Weight)
-		ok := map[graph.SlotID]bool{}
 		for i := range q.Calls {
 			c := &q.Calls[i]
 			slot := v.Relative(q, c.Slot)
-			n := m[slot]
-			if n == nil {
-				n = &nodeStat{absolute: map[graph.SlotID]bool{}}
-				m[slot] = n
+			if int(slot) >= len(bySlot) {
+				bySlot = append(bySlot, make([]*nodeStat, int(slot)+1-len(bySlot))...)
 			}
-			n.absolute[c.Slot] = true
+			n := bySlot[slot]
+			if n == nil {
+				n = &nodeStat{absolute: map[graph.SlotID]bool{}, last: graph.NoSlot}
+				m[slot], bySlot[slot] = n, n
+			}
+			if n.last != c.Slot {
+				n.absolute[c.Slot], n.last = true, c.Slot
+			}
 			n.calls++
-			seen[slot]++
-			ok[slot] = ok[slot] || c.OuterEnd() == graph.Succeeded
+			if n.now == 0 {
+				here = append(here, n)
+			}
+			n.now++
+			n.ok = n.ok || c.OuterEnd() == graph.Succeeded
 			n.ns = append(n.ns, c.Outer().Duration())
 			n.w = append(n.w, w)
 			if c.Parent >= 0 {
 				n.start = append(n.start, int64(c.Outer().Start-q.Calls[c.Parent].Inner().Start))
 			}
 		}
-		for slot, k := range seen {
-			n := m[slot]
+		for _, n := range here {
 			n.present++
-			n.squares += int64(k) * int64(k)
-			if q.Outcome == population.Completed && !ok[slot] {
+			n.squares += n.now * n.now
+			if q.Outcome == population.Completed && !n.ok {
 				n.survived = true
 			}
+			n.now, n.ok = 0, false
 		}
 	}
 	for slot, n := range m {

@@ -132,6 +132,21 @@ func (d *Dict) Absorb(o *Dict) *Remap {
 	return m
 }
 
+// Same is the translation of d's codes into themselves.
+func (d *Dict) Same() *Remap {
+	m := &Remap{Remap: &trace.Remap{Strings: make([]trace.StringID, d.Strings())}, Slots: make([]SlotID, len(d.slots)), Procs: make([]ProcID, len(d.procs))}
+	for i := range m.Strings {
+		m.Strings[i] = trace.StringID(i)
+	}
+	for i := range m.Slots {
+		m.Slots[i] = SlotID(i)
+	}
+	for i := range m.Procs {
+		m.Procs[i] = ProcID(i)
+	}
+	return m
+}
+
 func (m *Remap) slot(s Slot) Slot {
 	if s.Parent != NoSlot {
 		s.Parent = m.Slots[s.Parent]

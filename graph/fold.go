@@ -34,7 +34,8 @@ type Folder struct {
 	left    []bool
 	groups  []slotGroup
 	pairs   []pairBound
-	pairAt  map[HostPair]int
+	pairAt  map[HostPair]int // beyond few pairs
+	lately  *lately
 
 	times [2][3][]trace.Time
 
@@ -42,6 +43,32 @@ type Folder struct {
 	Bounded bool
 
 	wide map[SlotID]bool // of whose calls only neighbours are compared
+}
+
+// lately is where what was counted last of a Fold is found without its maps:
+// requests of one kind count the same.
+type lately struct {
+	of     *Fold
+	orders [512]struct { // by a hash of the pair
+		SlotPair
+		*Sketch
+	}
+	waited []*Waited // by slot
+}
+
+// recent is what was counted last of the Fold.
+func (f *Folder) recent() *lately {
+	l := f.lately
+	if l == nil {
+		l = &lately{of: f.Fold}
+		f.lately = l
+	}
+	if l.of != f.Fold {
+		l.of = f.Fold
+		clear(l.orders[:])
+		clear(l.waited)
+	}
+	return l
 }
 
 // Add counts one record.
@@ -85,7 +112,9 @@ type pairBound struct {
 // clocks bounds the offsets of the hosts between which calls succeeded.
 func (f *Folder) clocks(r *Record) {
 	f.pairs = f.pairs[:0]
-	f.pairAt = empty(f.pairAt)
+	if len(f.pairAt) > 0 {
+		f.pairAt = empty(f.pairAt)
+	}
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		if !c.Paired() || c.ClientEnd != Succeeded || c.Flags&(Async|Loser) != 0 || c.Work.Duration() > c.Client.Duration() {
@@ -100,9 +129,19 @@ func (f *Folder) clocks(r *Record) {
 			a, b, lo, hi = b, a, -hi, -lo
 		}
 		p := HostPair{a, b}
-		at, ok := f.pairAt[p]
-		if !ok {
-			f.pairAt[p] = len(f.pairs)
+		at := slices.IndexFunc(f.pairs[:min(len(f.pairs), few)], func(x pairBound) bool { return x.pair == p })
+		if at < 0 && len(f.pairs) >= few {
+			if f.pairAt == nil {
+				f.pairAt = map[HostPair]int{}
+			}
+			if i, ok := f.pairAt[p]; ok {
+				at = i
+			}
+		}
+		if at < 0 {
+			if len(f.pairs) >= few {
+				f.pairAt[p] = len(f.pairs)
+			}
 			f.pairs = append(f.pairs, pairBound{p, lo, hi})
 			continue
 		}

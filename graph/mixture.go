@@ -158,6 +158,9 @@ func (a *asked) ask(v *Verdicts, r *Record) {
 // order is what is known of slot x before slot y in the record.
 func (a *asked) order(x, y SlotID) OrderVerdict {
 	for _, k := range a.kinds {
+		if k == nil {
+			continue
+		}
 		if verdict, ok := k[[2]SlotID{x, y}]; ok {
 			return verdict
 		}

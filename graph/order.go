@@ -152,12 +152,17 @@ func (f *Folder) order(r *Record, a, b slotGroup) {
 }
 
 func (f *Folder) count(p SlotPair, gap int64) {
-	s := f.Fold.Orders[p]
-	if s == nil {
-		s = &Sketch{}
-		f.Fold.Orders[p] = s
+	h := uint32(p.A)*0x9e3779b1 ^ uint32(p.B)*0x85ebca77 ^ uint32(p.Clocks.A)*0xc2b2ae3d ^ uint32(p.Clocks.B)*0x27d4eb2f ^ uint32(p.Clocks.Window)
+	x := &f.recent().orders[h>>16%512]
+	if x.Sketch == nil || x.SlotPair != p {
+		s := f.Fold.Orders[p]
+		if s == nil {
+			s = &Sketch{}
+			f.Fold.Orders[p] = s
+		}
+		x.SlotPair, x.Sketch = p, s
 	}
-	s.Add(gap)
+	x.Sketch.Add(gap)
 }
 
 // touching is gap, or zero where a and b overlap by so little that they touch:

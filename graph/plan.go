@@ -59,35 +59,38 @@ func (w *Walker) Plan(r *Record, orders *Verdicts) *Plan {
 		orders = w.Verdicts
 	}
 	w.asked.ask(orders, r)
-	p := &Plan{halves: 2 * len(r.Calls), parent: make([]int32, 2*len(r.Calls))}
+	p := &Plan{halves: 2 * len(r.Calls), parent: make([]int32, 2*len(r.Calls)), Steps: make([]Step, 0, 2+2*len(w.children))}
 	entry := half(0, r.Calls[0].Client.Seen())
 	p.parent[entry] = -1
 
-	type open struct {
-		half int32
-		kids []int32 // by start
-		at   int
-	}
-	kids := func(k int32) []int32 {
-		list := slices.Clone(w.children[w.childStart[k]:w.childStart[k+1]])
-		slices.SortFunc(list, w.compareStarts)
-		return list
-	}
+	w.byStart = append(w.byStart[:0], w.children...)
+	w.after = w.after[:0]
 	p.Steps = append(p.Steps, Step{Half: entry, NS: w.clipStart[entry]})
-	stack := []open{{half: entry, kids: kids(entry)}}
-	for len(stack) > 0 {
-		o := &stack[len(stack)-1]
-		if o.at == len(o.kids) {
-			w.leave(p, o.half, o.kids)
-			stack = stack[:len(stack)-1]
+	w.open = append(w.open[:0], w.kids(entry))
+	for len(w.open) > 0 {
+		o := &w.open[len(w.open)-1]
+		if o.at == o.end {
+			w.leave(p, o.half)
+			w.open = w.open[:len(w.open)-1]
 			continue
 		}
-		k := o.kids[o.at]
+		k := w.byStart[o.at]
 		w.enter(p, o.half, k)
 		o.at++
-		stack = append(stack, open{half: k, kids: kids(k)})
+		w.open = append(w.open, w.kids(k))
 	}
+	p.after = slices.Clone(w.after)
 	return p
+}
+
+// An open is a half whose children from at to end, in byStart, are to be planned.
+type open struct{ half, at, end int32 }
+
+// kids sorts the children of a half by start.
+func (w *Walker) kids(k int32) open {
+	o := open{k, w.childStart[k], w.childStart[k+1]}
+	w.sort(w.byStart[o.at:o.end], w.clipStart, w.clipEnd)
+	return o
 }
 
 // compareStarts orders halves by start, then end.
@@ -99,7 +102,7 @@ func (w *Walker) compareStarts(a, b int32) int {
 // before it and whose order before it is not refuted.
 func (w *Walker) enter(p *Plan, parent, k int32) {
 	p.parent[k] = parent
-	s := Step{Half: k, from: int32(len(p.after))}
+	s := Step{Half: k, from: int32(len(w.after))}
 	start := w.clipStart[k]
 	if w.end[k] > w.clipEnd[k] && w.r.Calls[k/2].Flags&Loser == 0 && !w.r.Calls[k/2].ClientEnd.Left() && !w.abandoned(k/2) {
 		p.Clipped = true
@@ -121,13 +124,13 @@ func (w *Walker) enter(p *Plan, parent, k int32) {
 				continue
 			}
 			base = max(base, w.clipEnd[e])
-			p.after = append(p.after, e)
-			if len(p.after)-int(s.from) >= maxPredecessors {
+			w.after = append(w.after, e)
+			if len(w.after)-int(s.from) >= maxPredecessors {
 				break
 			}
 		}
 	}
-	s.to = int32(len(p.after))
+	s.to = int32(len(w.after))
 	s.NS, s.At = start-base, w.recorded(k, start)
 	p.Steps = append(p.Steps, s)
 }
@@ -146,14 +149,15 @@ const maxPredecessors = 64
 // predecessors.
 const maxEarlier = 512
 
-func (w *Walker) leave(p *Plan, k int32, kids []int32) {
-	s := Step{Half: k, Leave: true, from: int32(len(p.after))}
+func (w *Walker) leave(p *Plan, k int32) {
+	kids := w.byStart[w.childStart[k]:w.childStart[k+1]]
+	s := Step{Half: k, Leave: true, from: int32(len(w.after))}
 	last := w.clipStart[k]
 	for _, c := range kids {
 		last = max(last, w.clipEnd[c])
 	}
-	p.after = append(p.after, kids...)
-	s.to = int32(len(p.after))
+	w.after = append(w.after, kids...)
+	s.to = int32(len(w.after))
 	s.NS, s.At = w.clipEnd[k]-last, w.recorded(k, w.clipEnd[k])
 	p.Steps = append(p.Steps, s)
 }

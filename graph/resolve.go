@@ -172,12 +172,7 @@ func (r *Resolution) Fold(f *Fold, m *Remap) *Fold {
 
 // Remap is the translation of slots alone.
 func (d *Dict) Remap(slots []SlotID) *Remap {
-	m := &Remap{To: d, Remap: &trace.Remap{Strings: make([]trace.StringID, d.Strings())}, Slots: slots, Procs: make([]ProcID, len(d.procs))}
-	for i := range m.Strings {
-		m.Strings[i] = trace.StringID(i)
-	}
-	for i := range m.Procs {
-		m.Procs[i] = ProcID(i)
-	}
+	m := d.Same()
+	m.To, m.Slots = d, slots
 	return m
 }

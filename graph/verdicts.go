@@ -1,8 +1,10 @@
 package graph
 
 import (
+	"cmp"
 	"maps"
 	"math"
+	"slices"
 )
 
 // An OrderVerdict is what is known of "A comes before B" for two sibling slots.
@@ -99,10 +101,28 @@ type Verdicts struct {
 	Dict   *Dict
 	Clocks *Clocks
 	orders map[[2]SlotID]*Order
+	after  [][]after    // of each slot: the orders before others, by the others' slots
 	waited []*WaitedFor // by slot; nil: nothing is known
 
 	kinds   map[kind]map[[2]SlotID]OrderVerdict // orders of kinds of request that are not those of all
 	byCalls bool                                // some kind is told by its calls
+}
+
+// An after is the order of a slot before another one.
+type after struct {
+	slot SlotID
+	*Order
+}
+
+// index lists the orders by slot, for those who ask for each pair of siblings.
+func (v *Verdicts) index() {
+	v.after = make([][]after, v.Dict.Slots())
+	for p, o := range v.orders {
+		v.after[p[0]] = append(v.after[p[0]], after{p[1], o})
+	}
+	for _, list := range v.after {
+		slices.SortFunc(list, func(a, b after) int { return cmp.Compare(a.slot, b.slot) })
+	}
 }
 
 // SolveClocks finds the clocks' offsets from the bounds of a merged fold.
@@ -147,6 +167,7 @@ func NewVerdicts(d *Dict, f *Fold, clocks *Clocks) *Verdicts {
 		}
 	}
 	v.inTurn()
+	v.index()
 	for slot, w := range f.Waited {
 		r := &WaitedFor{N: w.N, Inside: w.Inside, Followed: w.Followed, ExpectedByChance: float64(w.Chance) / OneRequest}
 		for p, s := range w.Overhang {
@@ -207,11 +228,21 @@ func (v *Verdicts) Order(a, b SlotID) Order {
 
 // Refuted reports whether a does not come before b.
 func (v *Verdicts) refuted(a, b SlotID) OrderVerdict {
-	if v == nil {
+	if v == nil || int(a) >= len(v.after) {
 		return OrderUndecided
 	}
-	if o := v.orders[[2]SlotID{a, b}]; o != nil {
-		return o.Verdict
+	list := v.after[a]
+	for len(list) > 8 { // few siblings are looked through, many divided
+		if mid := len(list) / 2; list[mid].slot <= b {
+			list = list[mid:]
+		} else {
+			list = list[:mid]
+		}
+	}
+	for i := range list {
+		if list[i].slot == b {
+			return list[i].Verdict
+		}
 	}
 	return OrderUndecided
 }
@@ -228,6 +259,7 @@ func (v *Verdicts) Parallel(slots []SlotID) *Verdicts {
 			c.orders[[2]SlotID{a, b}] = &o
 		}
 	}
+	c.index()
 	return &c
 }
 
@@ -237,6 +269,14 @@ func (v *Verdicts) WaitedFor(slot SlotID) WaitedFor {
 		return WaitedFor{}
 	}
 	return *v.waited[slot]
+}
+
+// waitedVerdict is WaitedFor's Verdict, for those who ask for each call.
+func (v *Verdicts) waitedVerdict(slot SlotID) WaitedVerdict {
+	if v == nil || int(slot) >= len(v.waited) || v.waited[slot] == nil {
+		return WaitedUndecided
+	}
+	return v.waited[slot].Verdict
 }
 
 func (v *Verdicts) clocks() *Clocks {

@@ -75,11 +75,7 @@ func (f *Folder) waitedBy(r *Record, parent int, left []bool, want func(SlotID) 
 		if o.Start >= ph.End {
 			continue // asynchronous by itself, whatever others of its slot do
 		}
-		w := f.Fold.Waited[c.Slot]
-		if w == nil {
-			w = newWaited()
-			f.Fold.Waited[c.Slot] = w
-		}
+		w := f.waitedFor(c.Slot)
 		w.N++
 		over := int64(o.End - ph.End)
 		if over <= 0 {
@@ -101,6 +97,22 @@ func (f *Folder) waitedBy(r *Record, parent int, left []bool, want func(SlotID) 
 		}
 		s.Add(over)
 	}
+}
+
+func (f *Folder) waitedFor(slot SlotID) *Waited {
+	l := f.recent()
+	if int(slot) >= len(l.waited) {
+		l.waited = append(l.waited, make([]*Waited, int(slot)+1-len(l.waited))...)
+	}
+	if l.waited[slot] == nil {
+		w := f.Fold.Waited[slot]
+		if w == nil {
+			w = newWaited()
+			f.Fold.Waited[slot] = w
+		}
+		l.waited[slot] = w
+	}
+	return l.waited[slot]
 }
 
 // atOnce is how soon after a call's end its parent's next event must come to

@@ -77,7 +77,12 @@ type Walker struct {
 	leftBy     []int32
 	childStart []int32
 	children   []int32 // halves, ascending by clipped end
+	byStart    []int32 // the same, ascending by start, of the last Plan
+	up         []int32 // of each half: the one that encloses it; -1 of the outermost
+	hosts      []hostClock
 	stack      []frame
+	open       []open
+	after      []int32         // of the Plan being made
 	aside      []int32         // where the next child of each half goes
 	spans      [][2]int64      // of what a half called
 	limits     map[int32]int32 // of the record's Limits, by call
@@ -90,6 +95,40 @@ type Walker struct {
 	}
 }
 
+// A hostClock is what a window of clocks knows of a process' host.
+type hostClock struct {
+	window *ClockWindow
+	host   trace.StringID
+	asked  bool
+	knownHost
+}
+
+// clockOf is what the clocks of the record know of a process' host.
+func (w *Walker) clockOf(p ProcID) *hostClock {
+	if int(p) >= len(w.hosts) {
+		w.hosts = append(w.hosts, make([]hostClock, w.Dict.Procs()-len(w.hosts))...)
+	}
+	h := &w.hosts[p]
+	if !h.asked || h.window != w.clocks {
+		*h = hostClock{window: w.clocks, host: w.Dict.ProcAt(p).Host, asked: true}
+		if w.clocks != nil {
+			h.knownHost = w.clocks.known[h.host]
+		}
+	}
+	return h
+}
+
+// shiftTo is ClockWindow.Shift to a host from this one.
+func (h *hostClock) shiftTo(o *hostClock) (int64, bool) {
+	switch {
+	case h.host == o.host:
+		return 0, true
+	case h.group == 0 || h.group != o.group:
+		return 0, false
+	}
+	return h.ahead - o.ahead, true
+}
+
 type frame struct {
 	half  int32
 	t     int64 // everything from here on is charged
@@ -99,6 +138,17 @@ type frame struct {
 }
 
 const noDeparture = int64(1)<<62 - 1
+
+// Place puts the halves of a record on the entry's clock, for Shift, Began and
+// Ended, if it is not the last record.
+func (w *Walker) Place(r *Record) {
+	if w.r == r {
+		return
+	}
+	w.r = r
+	w.Path, w.Late, w.After, w.Moved = w.Path[:0], w.Late[:0], w.After[:0], w.Moved[:0]
+	w.place()
+}
 
 // Shift is what was added to the recorded times of a half of the last record,
 // to place it on the entry's clock.
@@ -208,57 +258,51 @@ func (w *Walker) parentHalf(i int) int32 {
 func (w *Walker) place() {
 	r := w.r
 	n := 2 * len(r.Calls)
-	w.start, w.end, w.shift = grow(w.start, n), grow(w.end, n), grow(w.shift, n)
-	entry := w.Dict.ProcAt(r.Calls[0].Outer().Proc).Host
+	w.start, w.end, w.shift, w.up = grow(w.start, n), grow(w.end, n), grow(w.shift, n), grow(w.up, n)
 	zero := r.Start()
 	w.clocks = w.Verdicts.clocks().At(zero)
+	entry := *w.clockOf(r.Calls[0].Outer().Proc)
 	for i := range r.Calls {
 		c := &r.Calls[i]
-		for _, client := range [2]bool{true, false} {
-			h := &c.Work
-			if client {
-				h = &c.Client
-			}
-			if !h.Seen() {
-				continue
-			}
-			host := w.Dict.ProcAt(h.Proc).Host
-			shift, known := w.clocks.Shift(entry, host)
-			if !known {
-				// Keep to the clock of the half that caused this one: what was
-				// centred takes along what its host did below it.
-				if up := w.above(i, client); up >= 0 && w.hostOf(up) == host {
-					shift = w.shift[up]
-				}
-			}
-			k := half(int32(i), client)
-			if !client && c.Client.Seen() && !c.ClientEnd.Left() {
-				var centred bool
-				if shift, centred = w.fit(i, shift); centred {
-					w.Moved = append(w.Moved, int32(i))
-				}
-			}
-			w.shift[k] = shift
-			w.start[k] = int64(h.Start-zero) + shift
-			w.end[k] = int64(h.End-zero) + shift
+		work := half(int32(i), false)
+		up := w.parentHalf(i)
+		if c.Client.Seen() {
+			w.put(work-1, up, &c.Client, zero, &entry)
+			up = work - 1
+		}
+		if c.Work.Seen() {
+			w.put(work, up, &c.Work, zero, &entry)
 		}
 	}
 }
 
-// above is the half that encloses a half; -1 of the outermost.
-func (w *Walker) above(i int, client bool) int32 {
-	if !client && w.r.Calls[i].Client.Seen() {
-		return half(int32(i), true)
+// put puts one half on the entry's clock.
+func (w *Walker) put(k, up int32, h *Half, zero trace.Time, entry *hostClock) {
+	w.up[k] = up
+	clock := w.clockOf(h.Proc)
+	shift, known := entry.shiftTo(clock)
+	if !known && up >= 0 && w.hostOf(up) == clock.host {
+		// Keep to the clock of the half that caused this one: what was centred takes
+		// along what its host did below it.
+		shift = w.shift[up]
 	}
-	return w.parentHalf(i)
+	if up == k-1 && k%2 == 1 && !w.r.Calls[k/2].ClientEnd.Left() {
+		var centred bool
+		if shift, centred = w.fit(int(k/2), shift); centred {
+			w.Moved = append(w.Moved, k/2)
+		}
+	}
+	w.shift[k] = shift
+	w.start[k] = int64(h.Start-zero) + shift
+	w.end[k] = int64(h.End-zero) + shift
 }
 
 func (w *Walker) hostOf(k int32) (host trace.StringID) {
 	c := &w.r.Calls[k/2]
 	if k%2 == 0 {
-		return w.Dict.ProcAt(c.Client.Proc).Host
+		return w.clockOf(c.Client.Proc).host
 	}
-	return w.Dict.ProcAt(c.Work.Proc).Host
+	return w.clockOf(c.Work.Proc).host
 }
 
 // fit is the shift that puts the work half of call i inside its client half, if
@@ -271,8 +315,11 @@ func (w *Walker) fit(i int, shift int64) (fitted int64, centred bool) {
 	zero := w.r.Start()
 	ws, we := int64(c.Work.Start-zero)+shift, int64(c.Work.End-zero)+shift
 	cs, ce := w.start[k], w.end[k]
-	host := w.Dict.ProcAt(c.Work.Proc).Host
-	if ws >= cs && we <= ce || we-ws > ce-cs || host == w.hostOf(k) {
+	if ws >= cs && we <= ce || we-ws > ce-cs {
+		return shift, false
+	}
+	host := w.clockOf(c.Work.Proc).host
+	if host == w.hostOf(k) {
 		return shift, false
 	}
 	out := max(cs-ws, we-ce)
@@ -294,7 +341,9 @@ const smallStep = 1_000_000
 func (w *Walker) clip() {
 	r := w.r
 	w.lastKid.of = -1
-	w.limits = empty(w.limits)
+	if len(w.limits)+len(r.Limits) > 0 {
+		w.limits = empty(w.limits)
+	}
 	for i := range r.Limits {
 		if _, ok := w.limits[r.Limits[i].Call]; !ok {
 			w.limits[r.Limits[i].Call] = int32(i)
@@ -303,6 +352,7 @@ func (w *Walker) clip() {
 	n := 2 * len(r.Calls)
 	w.clipStart, w.clipEnd = grow(w.clipStart, n), grow(w.clipEnd, n)
 	w.departed, w.leftBy = grow(w.departed, n), grow(w.leftBy, n)
+	duration := r.Duration()
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		for _, client := range [2]bool{true, false} {
@@ -314,9 +364,9 @@ func (w *Walker) clip() {
 				continue
 			}
 			k := half(int32(i), client)
-			up := w.above(i, client)
+			up := w.up[k]
 			w.departed[k], w.leftBy[k] = noDeparture, -1
-			lo, hi := int64(0), r.Duration()
+			lo, hi := int64(0), duration
 			moved := noDeparture // when the parent went on without the call
 			if up >= 0 && up/2 != int32(i) {
 				moved = w.movedOn(k, up)
@@ -359,7 +409,7 @@ func (w *Walker) clip() {
 func (w *Walker) movedOn(k, up int32) int64 {
 	c := &w.r.Calls[k/2]
 	over := w.end[k] - w.end[up]
-	if over <= w.slack(k) || over < smallStep && over*20 < w.end[k]-w.start[k] || w.start[k] >= w.end[up] {
+	if over <= 0 || over <= w.slack(k) || over < smallStep && over*20 < w.end[k]-w.start[k] || w.start[k] >= w.end[up] {
 		return noDeparture
 	}
 	v := w.Verdicts.WaitedFor(c.Slot)
@@ -370,7 +420,7 @@ func (w *Walker) movedOn(k, up int32) int64 {
 		w.lastKid.of, w.lastKid.end = up, w.start[up]
 		p := up / 2
 		for i := p + 1; i < p+w.r.Calls[p].Len; i += w.r.Calls[i].Len {
-			if w.parentHalf(int(i)) != up || w.r.Calls[i].Flags&Async != 0 || w.Verdicts.WaitedFor(w.r.Calls[i].Slot).Verdict == Asynchronous {
+			if w.parentHalf(int(i)) != up || w.r.Calls[i].Flags&Async != 0 || w.Verdicts.waitedVerdict(w.r.Calls[i].Slot) == Asynchronous {
 				continue
 			}
 			if end := w.end[half(i, w.r.Calls[i].Client.Seen())]; end <= w.end[up] {
@@ -384,7 +434,7 @@ func (w *Walker) movedOn(k, up int32) int64 {
 // abandoned reports whether the parent went on without call i.
 func (w *Walker) abandoned(i int32) bool {
 	k := half(i, w.r.Calls[i].Client.Seen())
-	return w.leftBy[k] == i && w.Verdicts.WaitedFor(w.r.Calls[i].Slot).Verdict == Abandoned
+	return w.leftBy[k] == i && w.Verdicts.waitedVerdict(w.r.Calls[i].Slot) == Abandoned
 }
 
 // limit is how long a loser was waited for; nil of what is none.
@@ -424,8 +474,7 @@ func (w *Walker) beside(k int32, parentEnd int64) {
 
 // slack is how far the clock of a half may be from that of the half above.
 func (w *Walker) slack(k int32) int64 {
-	up := w.above(int(k/2), k%2 == 0)
-	return w.clocks.Slack(w.hostOf(up), w.hostOf(k))
+	return w.clocks.Slack(w.hostOf(w.up[k]), w.hostOf(k))
 }
 
 // list makes the children of each half that its end may have waited for, in
@@ -435,35 +484,67 @@ func (w *Walker) list() {
 	n := 2 * len(r.Calls)
 	w.childStart = grow(w.childStart, n+1)
 	clear(w.childStart)
-	each := func(f func(k, up int32)) {
-		for i := range r.Calls {
-			c := &r.Calls[i]
-			if c.Paired() && w.clipEnd[2*i+1] > w.clipStart[2*i+1] {
-				f(int32(2*i+1), int32(2*i))
-			}
-			if i == 0 {
-				continue
-			}
-			k := half(int32(i), c.Client.Seen())
-			if up := w.parentHalf(i); w.clipEnd[k] > w.clipStart[k] && w.start[k] < w.end[up] && c.Flags&Async == 0 && w.Verdicts.WaitedFor(c.Slot).Verdict != Asynchronous {
-				f(k, up)
-			}
+	w.aside = w.aside[:0] // the halves that are children
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		k := int32(2*i + 1)
+		if c.Paired() && w.clipEnd[k] > w.clipStart[k] {
+			w.aside = append(w.aside, k)
+			w.childStart[k]++ // of its parent k-1, one place on
+		}
+		if i == 0 {
+			continue
+		}
+		if c.Client.Seen() {
+			k--
+		}
+		if up := w.up[k]; w.clipEnd[k] > w.clipStart[k] && w.start[k] < w.end[up] && c.Flags&Async == 0 && w.Verdicts.waitedVerdict(c.Slot) != Asynchronous {
+			w.aside = append(w.aside, k)
+			w.childStart[up+1]++
 		}
 	}
-	each(func(k, up int32) { w.childStart[up+1]++ })
 	for i := range n {
 		w.childStart[i+1] += w.childStart[i]
 	}
-	w.children = grow(w.children, int(w.childStart[n]))
-	w.aside = append(w.aside[:0], w.childStart[:n]...)
-	each(func(k, up int32) {
-		w.children[w.aside[up]] = k
-		w.aside[up]++
-	})
+	w.children = grow(w.children, len(w.aside))
+	// From the last to the first, so that each child goes to the end of what is free
+	// of its parent's places.
+	for i := len(w.aside) - 1; i >= 0; i-- {
+		k := w.aside[i]
+		up := w.up[k]
+		w.childStart[up+1]--
+		w.children[w.childStart[up+1]] = k
+	}
+	// Now childStart[up+1] is where the children of up begin.
+	copy(w.childStart, w.childStart[1:])
+	w.childStart[n] = int32(len(w.children))
 	for up := range n {
-		slices.SortFunc(w.children[w.childStart[up]:w.childStart[up+1]], func(a, b int32) int {
-			return cmp.Or(cmp.Compare(w.clipEnd[a], w.clipEnd[b]), cmp.Compare(w.clipStart[a], w.clipStart[b]), cmp.Compare(a, b))
+		w.sort(w.children[w.childStart[up]:w.childStart[up+1]], w.clipEnd, w.clipStart)
+	}
+}
+
+// few is how many halves are sorted by insertion.
+const few = 16
+
+// sort orders halves by two times, then by themselves.
+func (w *Walker) sort(list []int32, first, second []int64) {
+	if len(list) > few {
+		slices.SortFunc(list, func(a, b int32) int {
+			return cmp.Or(cmp.Compare(first[a], first[b]), cmp.Compare(second[a], second[b]), cmp.Compare(a, b))
 		})
+		return
+	}
+	for i := 1; i < len(list); i++ {
+		k := list[i]
+		j := i
+		for ; j > 0; j-- {
+			o := list[j-1]
+			if first[o] < first[k] || first[o] == first[k] && (second[o] < second[k] || second[o] == second[k] && o < k) {
+				break
+			}
+			list[j] = o
+		}
+		list[j] = k
 	}
 }
 
@@ -515,7 +596,7 @@ func (w *Walker) predecessor(f *frame) (int32, bool) {
 			return k, false
 		}
 		c := &w.r.Calls[k/2]
-		inferred := w.Verdicts.WaitedFor(c.Slot).Verdict == WaitedUndecided
+		inferred := w.Verdicts.waitedVerdict(c.Slot) == WaitedUndecided
 		if f.next >= 0 {
 			switch w.asked.order(c.Slot, w.r.Calls[f.next].Slot) {
 			case OrderRefuted:
@@ -532,7 +613,7 @@ func (w *Walker) predecessor(f *frame) (int32, bool) {
 // touch is the overlap up to which half k ends where call next begins.
 func (w *Walker) touch(k, next int32) int64 {
 	c, b := w.r.Calls[k/2].Outer(), w.r.Calls[next].Outer()
-	return touch(c.Interval, b.Interval, w.hostOf(k) == w.Dict.ProcAt(b.Proc).Host)
+	return touch(c.Interval, b.Interval, w.hostOf(k) == w.clockOf(b.Proc).host)
 }
 
 // charge adds the frame's own time from start to t. before is the call that

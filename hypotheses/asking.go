@@ -25,6 +25,8 @@ type Asking struct {
 	plans      []*graph.Plan // of the current side's counted requests
 	wasPlans   []*graph.Plan // of the baseline's
 	latency    []int64
+	ranked     []int32   // those requests by latency, once asked for
+	keys       []uint64  // of each of those requests
 	weights    []float64 // of those requests; a change of mix that was accepted is taken out of them
 	parts      [2]map[PartKey]*part
 	maps       map[PartKey]stats.RankMap
@@ -46,21 +48,28 @@ type Asking struct {
 
 // A part is the lengths of one stretch on one side.
 type part struct {
-	ns []int64
-	w  []float64
+	ns    []int64
+	w     []float64
+	known []quantileOf // asked for, while the part had so many lengths
+}
+
+type quantileOf struct {
+	q  float64
+	n  int
+	ns float64
 }
 
 // NewAsking prepares the replays of a comparison of two sides.
 func NewAsking(c *Comparison) *Asking {
 	a := &Asking{Comparison: c, maps: map[PartKey]stats.RankMap{}}
-	for i, s := range c.Sides {
+	for i := range c.Sides { // the baseline is nil of a single data set, replayed
 		a.parts[i] = map[PartKey]*part{}
 		a.slots[i] = map[graph.SlotID][]graph.SlotID{}
-		if s == nil {
-			continue // a single data set, replayed
-		}
+	}
+	c.sides(func(i int, s *Side) {
 		w := graph.Walker{Dict: c.Reading.Dict, Verdicts: s.Set.Calibration.Verdicts}
 		clipped := 0
+		seen := make([]bool, c.Reading.Dict.Slots()) // slots of which relative ones are known: of an entry endpoint, themselves
 		for _, q := range s.Counted {
 			p := w.Plan(q.Record, nil)
 			if p.Clipped {
@@ -69,6 +78,12 @@ func NewAsking(c *Comparison) *Asking {
 			weight := float64(q.Weight) / graph.OneRequest
 			for k := range q.Calls {
 				abs := q.Calls[k].Slot
+				if !c.Endpoint.Inner {
+					if seen[abs] {
+						continue
+					}
+					seen[abs] = true
+				}
 				rel := c.Relative(q, abs)
 				if !slices.Contains(a.slots[i][rel], abs) {
 					a.slots[i][rel] = append(a.slots[i][rel], abs)
@@ -79,26 +94,35 @@ func NewAsking(c *Comparison) *Asking {
 			} else {
 				a.plans = append(a.plans, p)
 				a.latency = append(a.latency, q.Duration())
+				a.keys = append(a.keys, Key(q.Record))
 				a.weights = append(a.weights, weight)
 			}
 		}
 		if i == summary.Current {
 			a.clipped = float64(clipped) / float64(len(s.Counted))
 		}
-	}
+	})
 	a.waitsIn()
-	for i, s := range c.Sides {
-		if s == nil {
-			continue
-		}
+	c.sides(func(i int, s *Side) {
+		var table [][4]*part // parts by slot and kind of step
 		for j, q := range s.Counted {
 			p := a.planOf(i, j)
+			weight := float64(q.Weight) / graph.OneRequest
 			for k := range p.Steps {
 				st := &p.Steps[k]
-				a.add(i, a.key(q, st), a.working(i, j, k, st.NS), float64(q.Weight)/graph.OneRequest)
+				key := a.key(q, st)
+				if int(key.Slot) >= len(table) {
+					table = append(table, make([][4]*part, int(key.Slot)+1-len(table))...)
+				}
+				at := &table[key.Slot][key.kind()]
+				if *at == nil {
+					*at = &part{}
+					a.parts[i][key] = *at
+				}
+				(*at).ns, (*at).w = append((*at).ns, a.working(i, j, k, st.NS)), append((*at).w, weight)
 			}
 		}
-	}
+	})
 	a.block()
 	return a
 }
@@ -111,13 +135,16 @@ func (a *Asking) planOf(side, j int) *graph.Plan {
 	return a.plans[j]
 }
 
-func (a *Asking) add(side int, k PartKey, ns int64, w float64) {
-	p := a.parts[side][k]
-	if p == nil {
-		p = &part{}
-		a.parts[side][k] = p
+// kind numbers the parts of one slot.
+func (k PartKey) kind() int {
+	n := 0
+	if k.Client {
+		n = 1
 	}
-	p.ns, p.w = append(p.ns, ns), append(p.w, w)
+	if k.Leave {
+		n += 2
+	}
+	return n
 }
 
 // key is the part that a step is.
@@ -192,7 +219,7 @@ func rankMap(from, to *part) stats.RankMap {
 
 // tie is a number in [0, 1) that a step of a request always has.
 func (a *Asking) tie(j, step int) float64 {
-	h := Key(a.request(j).Record) + uint64(step)*0x9e3779b97f4a7c15
+	h := a.keys[j] + uint64(step)*0x9e3779b97f4a7c15
 	h ^= h >> 31
 	h *= 0xbf58476d1ce4e5b9
 	h ^= h >> 29
@@ -217,61 +244,6 @@ func (a *Asking) replay(factors ...Factor) []int64 {
 // quantile is the target quantile of latencies under weights.
 func (a *Asking) quantile(ns []int64, w []float64) float64 {
 	return float64(stats.Quantile(ns, w, a.Options.Quantile))
-}
-
-// resamples is how often a replay's effect is resampled for its interval.
-const resamples = 200
-
-// effect is how much of the target quantile a replay takes away, with its
-// interval: blocks of time are resampled, the requests and their replays
-// together. w and replayedW are the requests' weights before and after.
-func (a *Asking) effect(replayed []int64, w, replayedW []float64) (ns, lo, hi float64) {
-	return a.effectAt(a.Options.Quantile, replayed, w, replayedW)
-}
-
-// effectAt is the effect on another quantile.
-func (a *Asking) effectAt(quantile float64, replayed []int64, w, replayedW []float64) (ns, lo, hi float64) {
-	ns = float64(stats.Quantile(a.latency, w, quantile) - stats.Quantile(replayed, replayedW, quantile))
-	order := func(v []int64) []int32 {
-		idx := make([]int32, len(v))
-		for i := range idx {
-			idx[i] = int32(i)
-		}
-		slices.SortFunc(idx, func(x, y int32) int { return int(min(1, max(-1, v[x]-v[y]))) })
-		return idx
-	}
-	was, is := order(a.latency), order(replayed)
-	count := make([]float64, a.nblocks)
-	at := func(idx []int32, v []int64, w []float64) float64 {
-		var total float64
-		for j := range v {
-			total += w[j] * count[a.blocks[j]]
-		}
-		var sum float64
-		for _, j := range idx {
-			if sum += w[j] * count[a.blocks[j]]; sum >= quantile*total {
-				return float64(v[j])
-			}
-		}
-		return 0
-	}
-	rng := uint64(len(a.plans))*0x9e3779b97f4a7c15 + 1 + a.Options.Seed*0xd1342543de82ef95
-	if rng == 0 {
-		rng = 1 // where xorshift would stay
-	}
-	effects := make([]float64, resamples)
-	for b := range effects {
-		clear(count)
-		for range a.nblocks {
-			rng ^= rng << 13
-			rng ^= rng >> 7
-			rng ^= rng << 17
-			count[rng%uint64(a.nblocks)]++
-		}
-		effects[b] = at(was, a.latency, w) - at(is, replayed, replayedW)
-	}
-	slices.Sort(effects)
-	return ns, effects[resamples*25/1000], effects[resamples*975/1000-1]
 }
 
 // owner is the verdict on the wait before call i of a request, at a site.
@@ -315,5 +287,12 @@ func (p *part) at(q float64) float64 {
 	if p == nil || len(p.ns) == 0 {
 		return 0
 	}
-	return float64(stats.Quantile(p.ns, p.w, q))
+	for _, x := range p.known {
+		if x.q == q && x.n == len(p.ns) {
+			return x.ns
+		}
+	}
+	x := quantileOf{q, len(p.ns), float64(stats.Quantile(p.ns, p.w, q))}
+	p.known = append(p.known, x)
+	return x.ns
 }

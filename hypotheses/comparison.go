@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/parallel"
 	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
@@ -89,39 +90,102 @@ func NewComparison(r *summary.Reading, e *summary.Endpoint, opt stats.Options, c
 		if set == nil {
 			continue
 		}
-		s := &Side{Set: set, All: e.Sides[i]}
-		if !e.Inner {
-			s.Metered = set.Metered[e.Name]
-		}
-		c.Sides[i] = s
-		cols := stats.Requests{Seed: opt.Seed}
-		weighted := false
-		for _, q := range s.All {
-			if !counts(q) {
-				continue
+		var counted []*summary.Request
+		for _, q := range e.Sides[i] {
+			if counts(q) {
+				counted = append(counted, q)
 			}
-			s.Counted = append(s.Counted, q)
-			cols.Latency = append(cols.Latency, q.Duration())
-			cols.Weight = append(cols.Weight, float64(q.Weight)/graph.OneRequest)
-			cols.Second = append(cols.Second, floorSecond(int64(q.Start())))
-			cols.Run = append(cols.Run, int(q.Run))
-			cols.Key = append(cols.Key, Key(q.Record))
-			weighted = weighted || q.Weight != graph.OneRequest
 		}
-		if !weighted {
-			cols.Weight = nil
-		}
-		var err error
-		if s.Sample, err = stats.NewSample(cols); err != nil {
+		if err := c.side(i, counted); err != nil {
 			return nil, err
 		}
 	}
 	c.charge()
+	c.pair()
+	return c, nil
+}
+
+// Part is the comparison of those counted requests that of holds for, whose ledger
+// is that of the whole.
+func (c *Comparison) Part(of func(*summary.Request) bool) (*Comparison, error) {
+	p := &Comparison{Reading: c.Reading, Endpoint: c.Endpoint, Options: c.Options}
+	number := make([]int, len(c.Components)) // of the components that the part has
+	for i, s := range c.Sides {
+		if s == nil {
+			continue
+		}
+		var counted []*summary.Request
+		var entries [][]stats.Entry
+		for j, q := range s.Counted {
+			if !of(q) {
+				continue
+			}
+			counted, entries = append(counted, q), append(entries, s.Entries[j])
+			for _, e := range s.Entries[j] {
+				number[e.Component] = 1
+			}
+		}
+		if err := p.side(i, counted); err != nil {
+			return nil, err
+		}
+		p.Sides[i].Entries = entries
+	}
+	for i, k := range c.Components {
+		if number[i] != 0 {
+			number[i] = len(p.Components)
+			p.Components = append(p.Components, k)
+		}
+	}
+	for _, s := range p.Sides {
+		if s == nil {
+			continue
+		}
+		n := 0
+		for _, row := range s.Entries {
+			n += len(row)
+		}
+		all := make([]stats.Entry, 0, n)
+		for j, row := range s.Entries {
+			first := len(all)
+			for _, e := range row {
+				all = append(all, stats.Entry{Component: number[e.Component], NS: e.NS})
+			}
+			s.Entries[j] = all[first:len(all):len(all)]
+		}
+	}
+	p.pair()
+	return p, nil
+}
+
+// side makes a side of the requests that count.
+func (c *Comparison) side(i int, counted []*summary.Request) error {
+	s := &Side{Set: c.Reading.Sets[i], All: c.Endpoint.Sides[i], Counted: counted}
+	if !c.Endpoint.Inner {
+		s.Metered = s.Set.Metered[c.Endpoint.Name]
+	}
+	c.Sides[i] = s
+	n := len(counted)
+	cols := stats.Requests{Seed: c.Options.Seed, Latency: make([]int64, n), Weight: make([]float64, n), Second: make([]int64, n), Run: make([]int, n), Key: make([]uint64, n)}
+	weighted := false
+	for j, q := range counted {
+		cols.Latency[j], cols.Weight[j] = q.Duration(), float64(q.Weight)/graph.OneRequest
+		cols.Second[j], cols.Run[j], cols.Key[j] = floorSecond(int64(q.Start())), int(q.Run), Key(q.Record)
+		weighted = weighted || q.Weight != graph.OneRequest
+	}
+	if !weighted {
+		cols.Weight = nil
+	}
+	var err error
+	s.Sample, err = stats.NewSample(cols)
+	return err
+}
+
+// pair compares the sides, where both have requests.
+func (c *Comparison) pair() {
 	if b, cur := c.Sides[summary.Baseline], c.Sides[summary.Current]; b != nil && b.Sample.N() > 0 && cur.Sample.N() > 0 {
-		c.Pair = stats.NewPair(b.Sample, cur.Sample, opt)
+		c.Pair = stats.NewPair(b.Sample, cur.Sample, c.Options)
 		c.Test = c.Pair.Test()
 	}
-	return c, nil
 }
 
 func floorSecond(ns int64) int64 {
@@ -151,50 +215,55 @@ func (c *Comparison) charge() {
 		Component
 		ns int64
 	}
-	charged := [2][][]cell{}
-	seen := map[Component]int{}
-	for i, s := range c.Sides {
-		if s == nil {
-			continue
-		}
+	var charged [2][]cell
+	var ends [2][]int // of each request's cells
+	c.sides(func(i int, s *Side) {
 		l := summary.NewLedger(s.Set.Calibration)
+		cells := make([]cell, 0, 8*len(s.Counted))
+		last := newNumbering(c.Reading.Dict.Slots(), 8*len(s.Counted)) // the last cell of each component, from 1
 		for _, q := range s.Counted {
-			var row []cell
-			place := map[Component]int{}
+			first := len(cells)
 			for _, p := range l.Charge(q.Record) {
 				k := Component{c.Relative(q, p.Slot), p.Kind}
-				at, ok := place[k]
-				if !ok {
-					at = len(row)
-					place[k] = at
-					row = append(row, cell{Component: k})
-					seen[k] = 0
+				at := last.of(k)
+				if at <= first {
+					cells = append(cells, cell{Component: k})
+					at = len(cells)
+					last.set(k, at)
 				}
-				row[at].ns += p.End - p.Start
+				cells[at-1].ns += p.End - p.Start
 			}
-			charged[i] = append(charged[i], row)
+			ends[i] = append(ends[i], len(cells))
 		}
-	}
-	for k := range seen {
-		c.Components = append(c.Components, k)
+		charged[i] = cells
+	})
+	number := newNumbering(c.Reading.Dict.Slots(), len(charged[0])+len(charged[1]))
+	for _, cells := range charged {
+		for _, x := range cells {
+			if number.of(x.Component) == 0 {
+				number.set(x.Component, 1)
+				c.Components = append(c.Components, x.Component)
+			}
+		}
 	}
 	slices.SortFunc(c.Components, func(a, b Component) int {
 		return cmp.Or(cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.Kind, b.Kind))
 	})
 	for i, k := range c.Components {
-		seen[k] = i
+		number.set(k, i)
 	}
 	for i, s := range c.Sides {
 		if s == nil {
 			continue
 		}
-		s.Entries = make([][]stats.Entry, len(charged[i]))
-		for j, row := range charged[i] {
-			out := make([]stats.Entry, len(row))
-			for n, x := range row {
-				out[n] = stats.Entry{Component: seen[x.Component], NS: x.ns}
-			}
-			s.Entries[j] = out
+		s.Entries = make([][]stats.Entry, len(ends[i]))
+		all, from := make([]stats.Entry, len(charged[i])), 0
+		for n, x := range charged[i] {
+			all[n] = stats.Entry{Component: number.of(x.Component), NS: x.ns}
+		}
+		for j, to := range ends[i] {
+			s.Entries[j] = all[from:to:to]
+			from = to
 		}
 	}
 }
@@ -207,6 +276,55 @@ func (c *Comparison) Relative(q *summary.Request, slot graph.SlotID) graph.SlotI
 		return slot
 	}
 	return c.Reading.Below(q.Calls[0].Slot, slot)
+}
+
+// A numbering gives components numbers, zero before any is set: an array where enough is
+// asked of it to be worth its memory, else a map.
+type numbering struct {
+	dense []int32
+	few   map[Component]int32
+}
+
+func newNumbering(slots, asked int) *numbering {
+	if n := slots * summary.Kinds; n <= 4096+8*asked {
+		return &numbering{dense: make([]int32, n)}
+	}
+	return &numbering{few: map[Component]int32{}}
+}
+
+func (n *numbering) of(k Component) int {
+	if at := int(k.Slot)*summary.Kinds + int(k.Kind); at < len(n.dense) {
+		return int(n.dense[at])
+	}
+	return int(n.few[k])
+}
+
+func (n *numbering) set(k Component, to int) {
+	if at := int(k.Slot)*summary.Kinds + int(k.Kind); at < len(n.dense) {
+		n.dense[at] = int32(to)
+		return
+	}
+	if n.few == nil {
+		n.few = map[Component]int32{}
+	}
+	n.few[k] = int32(to)
+}
+
+// sides calls f for each side there is: at once, but for an inner endpoint, whose
+// Relative slots are added where they are asked for.
+func (c *Comparison) sides(f func(i int, s *Side)) {
+	one := func(i int) {
+		if s := c.Sides[i]; s != nil {
+			f(i, s)
+		}
+	}
+	if !c.Endpoint.Inner {
+		parallel.Do(len(c.Sides), one)
+		return
+	}
+	for i := range c.Sides {
+		one(i)
+	}
 }
 
 // Of is a side's ledger entries, for stats.

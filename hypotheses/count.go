@@ -21,6 +21,7 @@ type group struct {
 // none.
 func (a *Asking) groups(side int, t *target) []group {
 	var out []group
+	var ones []int
 	for j, q := range a.Sides[side].Counted {
 		first := len(out)
 		w := float64(q.Weight) / graph.OneRequest
@@ -32,6 +33,9 @@ func (a *Asking) groups(side int, t *target) []group {
 				out = append(out, group{req: j, parent: int32(i), w: w})
 			}
 		}
+		if first == len(out) {
+			continue
+		}
 		for _, k := range t.sides[side].byReq[j] {
 			x := &t.sides[side].calls[k]
 			if x.prev >= 0 {
@@ -39,6 +43,13 @@ func (a *Asking) groups(side int, t *target) []group {
 			}
 			for g := first; g < len(out); g++ {
 				if out[g].parent == q.Calls[x.call].Parent {
+					if out[g].calls == nil { // most make one call
+						if len(ones) == cap(ones) {
+							ones = make([]int, 0, 1024)
+						}
+						ones = ones[:len(ones)+1]
+						out[g].calls = ones[len(ones)-1 : len(ones)-1 : len(ones)]
+					}
 					out[g].calls = append(out[g].calls, k)
 				}
 			}

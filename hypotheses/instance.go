@@ -51,19 +51,28 @@ func (a *Asking) slowInstances() []Finding {
 	type table map[instanceKey]map[graph.SlotID]*cell
 	read := func(side int) table {
 		t := table{}
+		byProc := map[graph.ProcID]map[graph.SlotID]*cell{}
 		for _, c := range a.ownCalls(side) {
-			k := a.instanceOf(c.proc)
-			if k.instance == 0 {
+			slots, ok := byProc[c.proc]
+			if !ok {
+				if k := a.instanceOf(c.proc); k.instance != 0 {
+					if t[k] == nil {
+						t[k] = map[graph.SlotID]*cell{}
+					}
+					slots = t[k]
+				}
+				byProc[c.proc] = slots
+			}
+			if slots == nil {
 				continue
 			}
-			if t[k] == nil {
-				t[k] = map[graph.SlotID]*cell{}
+			x := slots[c.slot]
+			if x == nil {
+				x = &cell{}
+				slots[c.slot] = x
 			}
-			if t[k][c.slot] == nil {
-				t[k][c.slot] = &cell{}
-			}
-			t[k][c.slot].sum += float64(c.ns)
-			t[k][c.slot].n++
+			x.sum += float64(c.ns)
+			x.n++
 		}
 		return t
 	}
@@ -212,15 +221,10 @@ func (a *Asking) placed() []Finding {
 		for side, s := range a.Sides {
 			l := summary.NewLedger(s.Set.Calibration)
 			for _, q := range s.Counted {
-				walked := false
 				for i := range q.Calls {
 					c := &q.Calls[i]
 					if !c.Paired() || q.Set.Calibration.Owners.Of(c, queuewait.Between) != b.v {
 						continue
-					}
-					if !walked {
-						l.Walker.Walk(q.Record)
-						walked = true
 					}
 					k := a.instanceOf(c.Work.Proc)
 					calls[side][k]++

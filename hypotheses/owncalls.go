@@ -54,6 +54,7 @@ func (a *Asking) ownCalls(side int) []ownCall {
 	}
 	var where []at
 	var own []int64
+	var index []int32 // in out, of each call of the request; -1 of what is part of another's work
 	var pieces []piece
 	for j, q := range s.Counted {
 		plan := a.planOf(side, j)
@@ -79,10 +80,11 @@ func (a *Asking) ownCalls(side int) []ownCall {
 				add(c.Parent, st, a.working(side, j, k, st.NS))
 			}
 		}
-		index := make(map[int32]int)
+		index = index[:0]
 		for i := range q.Calls {
+			index = append(index, -1)
 			if c := &q.Calls[i]; c.Work.Seen() && a.workCall(q, int32(i)) == int32(i) {
-				index[int32(i)] = len(out)
+				index[i] = int32(len(out))
 				out = append(out, ownCall{slot: a.Relative(q, c.Slot), proc: c.Work.Proc, ns: own[i]})
 			}
 		}
@@ -98,8 +100,8 @@ func (a *Asking) ownCalls(side int) []ownCall {
 			if i >= maxSiblings {
 				siblings++ // itself
 			}
-			if k, ok := index[x.call]; ok {
-				where = append(where, at{k, x.start, int64(x.end - x.start), siblings})
+			if k := index[x.call]; k >= 0 {
+				where = append(where, at{int(k), x.start, int64(x.end - x.start), siblings})
 			}
 			b := busy[x.proc]
 			if b == nil {

@@ -328,8 +328,11 @@ func (a *Asking) hold(s *standstill) {
 	n, chance := 0, 0.0
 	for _, list := range s.stops[summary.Current] {
 		for _, v := range list {
+			if v.Through == 0 {
+				continue // nothing is known to have gone on through it
+			}
 			n++
-			chance += 1 / float64(max(1, v.Through))
+			chance += 1 / float64(v.Through)
 			if v.Held == graph.NoSlot {
 				continue
 			}
@@ -340,6 +343,9 @@ func (a *Asking) hold(s *standstill) {
 				slots[k] = v.Held
 			}
 		}
+	}
+	if n < minPauses {
+		return
 	}
 	chance /= float64(n)
 	for _, k := range slices.SortedFunc(maps.Keys(by), func(x, y name) int {

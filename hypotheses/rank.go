@@ -76,22 +76,32 @@ func Rank(c *Comparison) *Ranking {
 			mix = append(mix, f)
 		}
 	}
-	var found []Finding
+	var asked []*Finding
+	effects := a.effects()
 	for _, cause := range Catalogue {
 		if cause.Kind == mixShift.Kind || cause.Kind == measurement.Kind {
 			continue
 		}
 		for _, f := range cause.find(a) {
 			a.follow(&f)
+			asked = append(asked, &f)
 			replayed := a.put(&f)
-			f.Explains, f.Lo, f.Hi = a.effect(replayed, a.weights, a.weights)
-			if sign < 0 {
-				f.Explains, f.Lo, f.Hi = -f.Explains, -f.Hi, -f.Lo
-			}
-			if a.worth(f.Explains, change) {
-				f.Target = a.atTarget(&f, target, replayed, a.weights, a.weights, sign)
-				found = append(found, f)
-			}
+			effects.do(func() {
+				f.Explains, f.Lo, f.Hi = a.effect(replayed, a.weights, a.weights)
+				if sign < 0 {
+					f.Explains, f.Lo, f.Hi = -f.Explains, -f.Hi, -f.Lo
+				}
+				if a.worth(f.Explains, change) {
+					f.Target = a.atTarget(&f, target, replayed, a.weights, a.weights, sign)
+				}
+			})
+		}
+	}
+	effects.wait()
+	var found []Finding
+	for _, f := range asked {
+		if a.worth(f.Explains, change) {
+			found = append(found, *f)
 		}
 	}
 	a.doubtChance(found)

@@ -45,7 +45,6 @@ func (a *Asking) queues() []*queue {
 		l := summary.NewLedger(s.Set.Calibration)
 		for j, q := range s.Counted {
 			p := a.planOf(i, j)
-			l.Walker.Walk(q.Record)
 			weight := float64(q.Weight) / graph.OneRequest
 			for k := range p.Steps {
 				x, v := a.waitOf(l, q, &p.Steps[k])
@@ -272,7 +271,6 @@ func (a *Asking) gapsBack(b *queue, share float64) Factor {
 	l := summary.NewLedger(a.cur().Set.Calibration)
 	return func(j int, p *graph.Plan, values []int64) {
 		q := a.request(j)
-		walked := false
 		for k := range p.Steps {
 			s := &p.Steps[k]
 			if s.Leave || s.Call() == 0 || s.Client() != (b.v.Key.Site == queuewait.Lead) {
@@ -280,10 +278,6 @@ func (a *Asking) gapsBack(b *queue, share float64) Factor {
 			}
 			if a.cur().Set.Calibration.Owners.Of(&q.Calls[s.Call()], b.v.Key.Site) != b.v {
 				continue
-			}
-			if !walked {
-				l.Walker.Walk(q.Record)
-				walked = true
 			}
 			x, v := a.waitOf(l, q, s)
 			if v == nil || x == 0 {

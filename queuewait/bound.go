@@ -44,7 +44,7 @@ func (w *windowed) bytes() int64 {
 func (f flows) bytes() int64 {
 	n := int64(len(f)) * flowBytes
 	for _, x := range f {
-		n += int64(len(x.bins)) * tickBytes
+		n += int64(x.bins.used) * tickBytes
 	}
 	return n
 }
@@ -54,7 +54,7 @@ func (f flows) bytes() int64 {
 func (f *Fold) boundFlows(bytes int64) {
 	narrow := func() {
 		for _, x := range f.flows {
-			for len(x.bins) > f.most && x.scale < maxScale {
+			for x.bins.used > f.most && x.scale < maxScale {
 				x.coarsen(x.scale + 1)
 			}
 		}

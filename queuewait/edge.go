@@ -57,44 +57,94 @@ type Call struct {
 	OneWay int64          // half the floor
 }
 
-// edges collects the calls of each edge.
-func (d *Data) edges(floors *Floors, leads *Floors) map[EdgeKey][]Call {
-	m := map[EdgeKey][]Call{}
+// edges collects the calls of each edge, in order of when they were asked for.
+func (d *Data) edges(floors, leads *Floors, own leads) map[EdgeKey][]Call {
+	m := map[EdgeKey]*[]Call{}
+	var bySlot [2][]*[]Call
+	for site := range bySlot {
+		bySlot[site] = make([]*[]Call, d.Dict.Slots())
+	}
+	of := func(slot graph.SlotID, site Site) *[]Call {
+		if list := bySlot[site][slot]; list != nil {
+			return list
+		}
+		k := key(d.Dict, slot, site)
+		if m[k] == nil {
+			m[k] = new([]Call)
+		}
+		bySlot[site][slot] = m[k]
+		return m[k]
+	}
 	for i := range d.Queues.events.list {
 		x := &d.Queues.events.list[i]
 		gap := x.Client.Duration() - x.Served.Duration()
 		if x.Left || x.Callee == graph.NoProc || gap < 0 {
 			continue
 		}
-		k := key(d.Dict, x.Slot, Between)
-		m[k] = append(m[k], d.between(floors, x, gap))
+		list := of(x.Slot, Between)
+		*list = append(*list, d.between(floors, x, gap))
 	}
-	w := graph.Walker{Dict: d.Dict, Verdicts: d.Verdicts}
-	for _, r := range d.Records {
-		plan := w.Plan(r, nil)
-		for i := range plan.Steps {
-			s := &plan.Steps[i]
-			c := &r.Calls[s.Call()]
-			if s.Leave || !s.Client() || s.Call() == 0 || c.Flags&(graph.Async|graph.Loser|graph.Retry|graph.Hedge) != 0 {
-				continue
-			}
-			if !d.Queues.events.kept(c.Client.Start) {
-				continue // its neighbours are not there either
-			}
-			k := key(d.Dict, c.Slot, Lead)
-			floor, _ := leads.Of(c.Slot)
-			m[k] = append(m[k], Call{
-				Slot: c.Slot, Caller: c.Client.Proc, Callee: graph.NoProc,
-				Asked: c.Client.Start - trace.Time(max(s.NS, 0)), Given: c.Client.Start, Done: c.Client.End, Wait: floor.Wait(max(0, s.NS)),
-			})
+	for n := range own.ns {
+		c, ns := own.call[n], max(own.ns[n], 0)
+		if c.Flags&(graph.Async|graph.Loser|graph.Retry|graph.Hedge) != 0 {
+			continue
 		}
-	}
-	for _, calls := range m {
-		slices.SortFunc(calls, func(a, b Call) int {
-			return cmp.Or(cmp.Compare(a.Asked, b.Asked), cmp.Compare(a.Done, b.Done), cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.Caller, b.Caller))
+		if !d.Queues.events.kept(c.Client.Start) {
+			continue // its neighbours are not there either
+		}
+		list := of(c.Slot, Lead)
+		floor, _ := leads.Of(c.Slot)
+		*list = append(*list, Call{
+			Slot: c.Slot, Caller: c.Client.Proc, Callee: graph.NoProc,
+			Asked: c.Client.Start - trace.Time(ns), Given: c.Client.Start, Done: c.Client.End, Wait: floor.Wait(ns),
 		})
 	}
-	return m
+	out := make(map[EdgeKey][]Call, len(m))
+	for k, calls := range m {
+		byAsked(*calls)
+		out[k] = *calls
+	}
+	return out
+}
+
+// byAsked sorts calls, which are large, by way of their places.
+func byAsked(calls []Call) {
+	type place struct {
+		asked trace.Time
+		at    int32
+	}
+	places := make([]place, len(calls))
+	for i := range calls {
+		places[i] = place{calls[i].Asked, int32(i)}
+	}
+	slices.SortFunc(places, func(x, y place) int {
+		if c := cmp.Compare(x.asked, y.asked); c != 0 {
+			return c
+		}
+		return calls[x.at].compare(&calls[y.at])
+	})
+	// Each circle of calls that stand in each other's places moves on by one.
+	for i := range places {
+		if places[i].at == int32(i) {
+			continue
+		}
+		first, to := calls[i], int32(i)
+		for {
+			from := places[to].at
+			places[to].at = to
+			if from == int32(i) {
+				calls[to] = first
+				break
+			}
+			calls[to], to = calls[from], from
+		}
+	}
+}
+
+// compare orders calls by all they say, whatever the order of the input.
+func (c *Call) compare(o *Call) int {
+	return cmp.Or(cmp.Compare(c.Asked, o.Asked), cmp.Compare(c.Done, o.Done), cmp.Compare(c.Slot, o.Slot), cmp.Compare(c.Caller, o.Caller),
+		cmp.Compare(c.Callee, o.Callee), cmp.Compare(c.Served.Start, o.Served.Start), cmp.Compare(c.Served.End, o.Served.End), cmp.Compare(c.Given, o.Given), cmp.Compare(c.Wait, o.Wait))
 }
 
 // A said is what the calls of an edge say themselves of their waits.
@@ -166,27 +216,37 @@ func (d *Data) between(floors *Floors, x *Event, gap int64) Call {
 	}
 }
 
-// LeadFloors is the usual lead of each slot: the time a caller takes by itself
-// before the call. It is the floor of gaps that no server half bounds.
-func LeadFloors(sets ...*Data) *Floors {
-	var all []*windowed
-	for _, d := range sets {
-		into := newWindowed()
-		w := graph.Walker{Dict: d.Dict, Verdicts: d.Verdicts}
-		for _, r := range d.Records {
-			plan := w.Plan(r, nil)
-			for i := range plan.Steps {
-				s := &plan.Steps[i]
-				if s.Leave || !s.Client() || s.Call() == 0 {
-					continue
-				}
-				c := &r.Calls[s.Call()]
-				// What is in flight of the caller fills its pools; who is called
-				// does not matter.
-				into.add(c.Slot, c.Client.Proc, c.Client.Proc, c.Client.Start, max(s.NS, 0), c.Client.Duration())
+// leads is the stretches before the client spans of a set's records, each since
+// the step before it ended, in ns.
+type leads struct {
+	call []*graph.Call
+	ns   []int64
+}
+
+func (d *Data) leads() leads {
+	var l leads
+	w := graph.Walker{Dict: d.Dict, Verdicts: d.Verdicts}
+	for _, r := range d.Records {
+		plan := w.Plan(r, nil)
+		for i := range plan.Steps {
+			s := &plan.Steps[i]
+			if s.Leave || !s.Client() || s.Call() == 0 {
+				continue
 			}
+			l.call, l.ns = append(l.call, &r.Calls[s.Call()]), append(l.ns, s.NS)
 		}
-		all = append(all, &into)
 	}
-	return newFloors(all...)
+	return l
+}
+
+// windowed is what tells of the usual lead of each slot: the time a caller takes
+// by itself before the call. It is the floor of gaps that no server half bounds.
+func (l *leads) windowed() *windowed {
+	w := newWindowed()
+	for n, c := range l.call {
+		// What is in flight of the caller fills its pools; who is called does not
+		// matter.
+		w.add(c.Slot, c.Client.Proc, c.Client.Proc, c.Client.Start, max(l.ns[n], 0), c.Client.Duration())
+	}
+	return &w
 }

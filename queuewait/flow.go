@@ -3,6 +3,7 @@ package queuewait
 import (
 	"cmp"
 	"encoding/binary"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -47,8 +48,74 @@ const binWidth = 10_000_000
 // traces, files and replicas.
 type flow struct {
 	scale uint8 // bins are binWidth·2^scale wide
-	bins  map[int64]tick
+	bins  ticks
 }
+
+// ticks is a tick of each bin in which something began or ended: a hash table
+// with open addressing, because every call adds to two of them. A place without
+// either is free.
+type ticks struct {
+	at   []int64 // bins
+	tick []tick
+	used int
+}
+
+func (k tick) free() bool { return k.begun == 0 && k.ended == 0 }
+
+// place is where a bin is, or would be.
+func (t *ticks) place(b int64) int {
+	mask := len(t.at) - 1
+	i := int(uint64(b)*0x9e3779b97f4a7c15>>40) & mask
+	for !t.tick[i].free() && t.at[i] != b {
+		i = (i + 1) & mask
+	}
+	return i
+}
+
+// add adds a tick, in which something began or ended, to that of a bin.
+func (t *ticks) add(b int64, k tick) {
+	if t.used*4 >= len(t.at)*3 {
+		old := *t
+		size := max(8, 2*len(old.at))
+		*t = ticks{make([]int64, size), make([]tick, size), old.used}
+		for i, x := range old.tick {
+			if !x.free() {
+				n := t.place(old.at[i])
+				t.at[n], t.tick[n] = old.at[i], x
+			}
+		}
+	}
+	x := &t.tick[t.place(b)]
+	if x.free() {
+		t.at[t.place(b)] = b
+		t.used++
+	}
+	x.begun, x.ended, x.rest = x.begun+k.begun, x.ended+k.ended, x.rest+k.rest
+}
+
+// all is the bins and their ticks, in no order.
+func (t *ticks) all() iter.Seq2[int64, tick] {
+	return func(yield func(int64, tick) bool) {
+		for i, k := range t.tick {
+			if !k.free() && !yield(t.at[i], k) {
+				return
+			}
+		}
+	}
+}
+
+// sorted is the bins, ascending.
+func (t *ticks) sorted() []int64 {
+	bins := make([]int64, 0, t.used)
+	for b := range t.all() {
+		bins = append(bins, b)
+	}
+	slices.Sort(bins)
+	return bins
+}
+
+// of is the tick of a bin that is there.
+func (t *ticks) of(b int64) tick { return t.tick[t.place(b)] }
 
 func (f *flow) width() int64 { return binWidth << f.scale }
 
@@ -61,27 +128,15 @@ func (f *flow) bin(t trace.Time) int64 {
 }
 
 func (f *flow) add(v trace.Interval) {
-	if f.bins == nil {
-		f.bins = map[int64]tick{}
-	}
-	for i, t := range [2]trace.Time{v.Start, v.End} {
-		b := f.bin(t)
-		k := f.bins[b]
-		after := (b+1)*f.width() - int64(t)
-		if i == 0 {
-			k.begun++
-			k.rest += after
-		} else {
-			k.ended++
-			k.rest -= after
-		}
-		f.bins[b] = k
-	}
+	b := f.bin(v.Start)
+	f.bins.add(b, tick{begun: 1, rest: (b+1)*f.width() - int64(v.Start)})
+	b = f.bin(v.End)
+	f.bins.add(b, tick{ended: 1, rest: int64(v.End) - (b+1)*f.width()})
 	f.fit()
 }
 
 func (f *flow) fit() {
-	for len(f.bins) > budget.bins && f.scale < maxScale {
+	for f.bins.used > budget.bins && f.scale < maxScale {
 		f.coarsen(f.scale + 1)
 	}
 }
@@ -89,35 +144,30 @@ func (f *flow) fit() {
 func (f *flow) coarsen(scale uint8) {
 	for ; f.scale < scale; f.scale++ {
 		old := f.bins
-		f.bins = make(map[int64]tick, len(old)/2+1)
-		for b, k := range old {
+		f.bins = ticks{}
+		for b, k := range old.all() {
 			if b&1 == 0 { // what is in flight here is so in the second half too
 				k.rest += int64(k.begun-k.ended) * f.width()
 			}
-			f.put(b>>1, k)
+			f.bins.add(b>>1, k)
 		}
 	}
 }
 
-func (f *flow) put(b int64, k tick) {
-	x := f.bins[b]
-	x.begun, x.ended, x.rest = x.begun+k.begun, x.ended+k.ended, x.rest+k.rest
-	f.bins[b] = x
-}
-
 func (f *flow) merge(o *flow) {
-	if f.bins == nil {
-		f.bins = make(map[int64]tick, len(o.bins))
-	}
 	scale := max(f.scale, o.scale)
 	f.coarsen(scale)
 	if o.scale < scale {
-		c := flow{o.scale, maps.Clone(o.bins)}
+		c := *o // coarsening makes new ticks
 		c.coarsen(scale)
 		o = &c
 	}
-	for b, k := range o.bins {
-		f.put(b, k)
+	if f.bins.used == 0 {
+		f.bins = ticks{slices.Clone(o.bins.at), slices.Clone(o.bins.tick), o.bins.used}
+	} else {
+		for b, k := range o.bins.all() {
+			f.bins.add(b, k)
+		}
 	}
 	f.fit()
 }
@@ -136,13 +186,36 @@ func (f flows) at(p Place) *flow {
 
 // add counts a call: a client span where it is made, a server half where it is
 // served. Spans inside a process hold no place of their own.
-func (f flows) add(c *graph.Call, class trace.StringID, entry bool) {
+func (f *Fold) add(c *graph.Call, class trace.StringID, entry bool) {
 	if c.Client.Seen() {
-		f.at(Place{c.Client.Proc, c.Slot, false, class}).add(c.Client.Interval)
+		f.flowAt(Place{c.Client.Proc, c.Slot, false, class}).add(c.Client.Interval)
 	}
 	if c.Work.Seen() && (c.Client.Seen() || entry) {
-		f.at(Place{c.Work.Proc, c.Slot, true, class}).add(c.Work.Interval)
+		f.flowAt(Place{c.Work.Proc, c.Slot, true, class}).add(c.Work.Interval)
 	}
+}
+
+// recent is how many of what calls were added to last are found without the map:
+// requests of one kind add to the same.
+const recent = 256
+
+// flowAt is flows.at.
+func (f *Fold) flowAt(p Place) *flow {
+	if f.lately == nil {
+		f.lately = new([recent]struct {
+			Place
+			*flow
+		})
+	}
+	h := uint32(p.Slot)*0x9e3779b1 ^ uint32(p.Proc)*0x85ebca77 ^ uint32(p.Class)*0xc2b2ae3d
+	if p.Serving {
+		h = ^h
+	}
+	x := &f.lately[h>>16%recent]
+	if x.flow == nil || x.Place != p {
+		x.Place, x.flow = p, f.flows.at(p)
+	}
+	return x.flow
 }
 
 func (f flows) merge(o flows, m *graph.Remap) {
@@ -164,10 +237,10 @@ func (f flows) appendBinary(to []byte) []byte {
 		to = append(to, serving)
 		to = binary.AppendUvarint(to, uint64(p.Class))
 		to = append(to, x.scale)
-		to = binary.AppendUvarint(to, uint64(len(x.bins)))
+		to = binary.AppendUvarint(to, uint64(x.bins.used))
 		last := int64(0)
-		for _, b := range slices.Sorted(maps.Keys(x.bins)) {
-			k := x.bins[b]
+		for _, b := range x.bins.sorted() {
+			k := x.bins.of(b)
 			to = binary.AppendVarint(to, b-last)
 			last = b
 			to = binary.AppendUvarint(to, uint64(k.begun))
@@ -182,7 +255,7 @@ func decodeFlows(d *graph.Decoder, dict *graph.Dict) flows {
 	f := flows{}
 	for range d.Length(6) {
 		p := Place{Proc: graph.ProcID(d.Code(dict.Procs())), Slot: graph.SlotID(d.Code(dict.Slots())), Serving: d.Code(2) == 1, Class: trace.StringID(d.Code(dict.Strings()))}
-		x := &flow{scale: d.Take(1)[0], bins: map[int64]tick{}}
+		x := &flow{scale: d.Take(1)[0]}
 		n := d.Length(4)
 		if x.scale > maxScale || n > budget.bins && x.scale < maxScale {
 			d.Fail()
@@ -196,7 +269,12 @@ func decodeFlows(d *graph.Decoder, dict *graph.Dict) flows {
 				d.Fail()
 				return f
 			}
-			x.bins[last] = tick{int32(begun), int32(ended), d.Int()}
+			k := tick{int32(begun), int32(ended), d.Int()}
+			if k.free() {
+				d.Fail()
+				return f
+			}
+			x.bins.add(last, k)
 		}
 		f[p] = x
 	}
@@ -251,7 +329,7 @@ func (f flows) series(pick func(Place) bool, limit int) Series {
 const second = 1_000_000_000
 
 func (f *flow) seconds(limit int) []Second {
-	bins := slices.Sorted(maps.Keys(f.bins))
+	bins := f.bins.sorted()
 	if len(bins) == 0 {
 		return nil
 	}
@@ -293,7 +371,7 @@ func (f *flow) seconds(limit int) []Second {
 	}
 	inFlight := int64(0)
 	for i, b := range bins {
-		k := f.bins[b]
+		k := f.bins.of(b)
 		spread(b*w, (b+1)*w, float64(inFlight)+float64(k.rest)/float64(w), float64(k.begun))
 		inFlight += int64(k.begun) - int64(k.ended)
 		if i+1 < len(bins) && inFlight > 0 {

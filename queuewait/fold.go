@@ -12,6 +12,11 @@ type Fold struct {
 	flows  flows    // calls in flight, in bins of 10 ms
 	events events   // the calls themselves, or those of some seconds
 
+	lately *[recent]struct { // by a hash of the place
+		Place
+		*flow
+	}
+
 	most int // bins of a place, by Bound; 0: it was none
 }
 
@@ -25,7 +30,7 @@ func (f *Fold) Add(r *graph.Record) {
 		if gap, ok := Gap(c); ok {
 			f.gaps.add(c.Slot, c.Client.Proc, c.Work.Proc, c.Client.Start, gap, c.Client.Duration())
 		}
-		f.flows.add(c, r.Class, i == 0)
+		f.add(c, r.Class, i == 0)
 		if c.Client.Seen() && c.Flags&graph.Async == 0 {
 			x := Event{Slot: c.Slot, Caller: c.Client.Proc, Callee: graph.NoProc, Client: c.Client.Interval, Left: c.ClientEnd.Left() || c.Flags&graph.Loser != 0}
 			if c.Work.Seen() {

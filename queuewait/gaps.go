@@ -84,6 +84,11 @@ func Gap(c *graph.Call) (int64, bool) {
 type windowed struct {
 	scale uint8 // windows are gapWindow·2^scale long
 	gaps  map[GapKey]*Gaps
+
+	lately *[recent]struct { // by a hash of the key
+		GapKey
+		*Gaps
+	}
 }
 
 func newWindowed() windowed { return windowed{gaps: map[GapKey]*Gaps{}} }
@@ -98,8 +103,21 @@ func (w *windowed) at(k GapKey) *Gaps {
 }
 
 func (w *windowed) add(slot graph.SlotID, caller, callee graph.ProcID, at trace.Time, gap, busy int64) {
-	w.at(GapKey{slot, caller, callee, windowOf(at, w.scale)}).add(gap, busy)
-	w.fit()
+	if w.lately == nil {
+		w.lately = new([recent]struct {
+			GapKey
+			*Gaps
+		})
+	}
+	k := GapKey{slot, caller, callee, windowOf(at, w.scale)}
+	x := &w.lately[(uint32(slot)*0x9e3779b1^uint32(caller)*0x85ebca77^uint32(callee)*0xc2b2ae3d^uint32(k.Window)*0x27d4eb2f)>>16%recent]
+	if x.Gaps == nil || x.GapKey != k {
+		x.GapKey, x.Gaps = k, w.at(k)
+		x.Gaps.add(gap, busy)
+		w.fit()
+		return
+	}
+	x.Gaps.add(gap, busy)
 }
 
 // fit makes windows longer until they are few enough.
@@ -114,7 +132,7 @@ func (w *windowed) coarsen(scale uint8) {
 		return
 	}
 	by := scale - w.scale
-	w.scale = scale
+	w.scale, w.lately = scale, nil
 	old := w.gaps
 	w.gaps = make(map[GapKey]*Gaps, len(old)/2+1)
 	for k, g := range old {
@@ -172,7 +190,7 @@ func decodeWindowed(d *graph.Decoder, dict *graph.Dict) windowed {
 
 // Floors is the network's share of gaps.
 type Floors struct {
-	slots map[graph.SlotID]Floor
+	slots []*Floor // by slot; nil: nothing is known
 }
 
 // A Floor is the part of a gap that is no wait: the way there and back of a
@@ -244,9 +262,13 @@ func NewFloors(folds ...*Fold) *Floors {
 
 func newFloors(sets ...*windowed) *Floors {
 	quiet := quietGaps(sets...)
-	fl := &Floors{slots: make(map[graph.SlotID]Floor, len(quiet))}
+	fl := &Floors{}
 	for slot, g := range quiet {
-		fl.slots[slot] = g.floor()
+		if n := int(slot) + 1; n > len(fl.slots) {
+			fl.slots = append(fl.slots, make([]*Floor, n-len(fl.slots))...)
+		}
+		f := g.floor()
+		fl.slots[slot] = &f
 	}
 	return fl
 }
@@ -329,9 +351,8 @@ func (s *slotGaps) floor() Floor {
 
 // Of is the floor of a slot.
 func (f *Floors) Of(slot graph.SlotID) (Floor, bool) {
-	if f == nil {
+	if f == nil || int(slot) >= len(f.slots) || f.slots[slot] == nil {
 		return Floor{}, false
 	}
-	fl, ok := f.slots[slot]
-	return fl, ok
+	return *f.slots[slot], true
 }

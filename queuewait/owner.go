@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/parallel"
 	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/trace"
@@ -92,10 +93,11 @@ func (v *Verdict) Claimed() bool {
 
 // Owners is the verdicts of all edges. It is read-only.
 type Owners struct {
-	dict  *graph.Dict
-	edges map[EdgeKey]*Verdict
-	Leads *Floors
-	Stops [2]map[graph.ProcID][]Stop // of each set's processes
+	dict   *graph.Dict
+	edges  map[EdgeKey]*Verdict
+	bySlot [2][]*Verdict // the same by site and slot
+	Leads  *Floors
+	Stops  [2]map[graph.ProcID][]Stop // of each set's processes
 }
 
 // Of is the verdict on the edge of a call, nil if it has none.
@@ -103,7 +105,10 @@ func (o *Owners) Of(c *graph.Call, site Site) *Verdict {
 	if o == nil || !c.Client.Seen() {
 		return nil
 	}
-	return o.edges[key(o.dict, c.Slot, site)]
+	if list := o.bySlot[site]; int(c.Slot) < len(list) {
+		return list[c.Slot]
+	}
+	return o.edges[key(o.dict, c.Slot, site)] // a slot that no kept record has
 }
 
 // All is all verdicts, by caller, target and site.
@@ -124,32 +129,53 @@ func (o *Owners) All() []*Verdict {
 // NewOwners asks of every edge whose queue its waits are in. sets holds the
 // baseline, nil of a single data set, and the current set.
 func NewOwners(sets [2]*Data, floors *Floors) *Owners {
-	var present []*Data
+	o := &Owners{edges: map[EdgeKey]*Verdict{}}
 	for _, d := range sets {
 		if d != nil {
-			present = append(present, d)
+			o.dict = d.Dict
 		}
 	}
-	o := &Owners{dict: present[0].Dict, edges: map[EdgeKey]*Verdict{}, Leads: LeadFloors(present...)}
+	var leads [2]leads
+	var usual [2]*windowed
+	parallel.Do(len(sets), func(i int) {
+		if sets[i] != nil {
+			leads[i] = sets[i].leads()
+			usual[i] = leads[i].windowed()
+		}
+	})
+	o.Leads = newFloors(slices.DeleteFunc(usual[:], func(w *windowed) bool { return w == nil })...)
 	var calls [2]map[EdgeKey][]Call
-	for i, d := range sets {
-		if d != nil {
-			calls[i] = d.edges(floors, o.Leads)
-			o.Stops[i] = stops(d.Dict, d.Records)
-			for k := range calls[i] {
+	var said [2]map[EdgeKey]*said
+	parallel.Do(len(sets), func(i int) {
+		if sets[i] != nil {
+			calls[i] = sets[i].edges(floors, o.Leads, leads[i])
+			said[i] = sets[i].said()
+			o.Stops[i] = stops(sets[i].Dict, sets[i].Records)
+		}
+	})
+	var keys []EdgeKey
+	for i := range calls {
+		for k := range calls[i] {
+			if _, ok := o.edges[k]; !ok {
 				o.edges[k] = nil
+				keys = append(keys, k)
 			}
 		}
 	}
-	var said [2]map[EdgeKey]*said
-	for i, d := range sets {
-		if d != nil {
-			said[i] = d.said()
-		}
+	verdicts := make([]*Verdict, len(keys))
+	parallel.Do(len(keys), func(i int) {
+		a := asker{o: o, sets: sets, calls: calls, said: said, key: keys[i]}
+		verdicts[i] = a.verdict()
+	})
+	for i, k := range keys {
+		o.edges[k] = verdicts[i]
 	}
-	for k := range o.edges {
-		a := asker{o: o, sets: sets, calls: calls, said: said, key: k}
-		o.edges[k] = a.verdict()
+	for site := range o.bySlot {
+		list := make([]*Verdict, o.dict.Slots())
+		for slot := range list {
+			list[slot] = o.edges[key(o.dict, graph.SlotID(slot), Site(site))]
+		}
+		o.bySlot[site] = list
 	}
 	return o
 }

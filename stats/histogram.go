@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"sync"
 )
 
 // bucketBounds begin the buckets. Up to 200 ns each holds one nanosecond; from there on a bucket is a hundredth of
-// its lower bound wide, rounded down. They are computed in integers so that they are the same on every machine.
-var bucketBounds = func() []int64 {
+// its lower bound wide, rounded down. They are computed in integers so that they are the same on every machine,
+// where they are first asked for: nothing that only starts needs them.
+var bucketBounds = sync.OnceValue(func() []int64 {
 	var bounds []int64
 	for b := int64(0); ; {
 		bounds = append(bounds, b)
@@ -20,20 +22,22 @@ var bucketBounds = func() []int64 {
 		}
 		b += step
 	}
-}()
+})
 
 // Bucket is the bucket of a number of nanoseconds, at most 1 % wide. Those below zero are in bucket 0.
 func Bucket(ns int64) int {
 	ns = max(ns, 0)
-	return sort.Search(len(bucketBounds), func(i int) bool { return bucketBounds[i] > ns }) - 1
+	bounds := bucketBounds()
+	return sort.Search(len(bounds), func(i int) bool { return bounds[i] > ns }) - 1
 }
 
 // BucketBounds are the smallest value of a bucket and the smallest above it.
 func BucketBounds(bucket int) (from, to int64) {
-	if bucket+1 == len(bucketBounds) {
-		return bucketBounds[bucket], math.MaxInt64
+	bounds := bucketBounds()
+	if bucket+1 == len(bounds) {
+		return bounds[bucket], math.MaxInt64
 	}
-	return bucketBounds[bucket], bucketBounds[bucket+1]
+	return bounds[bucket], bounds[bucket+1]
 }
 
 // A Histogram counts durations in buckets of 1 %. Counts are whole numbers (of requests, or of any fraction of one),
@@ -152,7 +156,7 @@ func (h *Histogram) UnmarshalBinary(b []byte) error {
 		switch {
 		case !ok1 || !ok2,
 			i > 0 && distance == 0,
-			distance >= uint64(len(bucketBounds)) || bucket >= uint64(len(bucketBounds)),
+			distance >= uint64(len(bucketBounds())) || bucket >= uint64(len(bucketBounds())),
 			count == 0 || count > uint64(math.MaxInt64-h.total):
 			*h = Histogram{}
 			return errHistogram

@@ -162,8 +162,7 @@ func (l *Ledger) add(p Part) {
 	}
 }
 
-// Gap is the time of call i, of the record charged last, between its client and
-// its server span: the likely wait in it, which is what exceeds the edge's
+// Gap is the time of call i of a record between its client and its server span: the likely wait in it, which is what exceeds the edge's
 // floor, and the whole, with the floor. Of a call that was left only the way
 // there is known, and of it half the floor is the network's.
 func (l *Ledger) Gap(r *graph.Record, i int32) (wait, whole int64, floor queuewait.Floor, ok bool) {
@@ -175,6 +174,7 @@ func (l *Ledger) Gap(r *graph.Record, i int32) (wait, whole int64, floor queuewa
 	if !c.Paired() || !c.ClientEnd.Left() || c.Flags&(graph.Async|graph.Loser) != 0 {
 		return 0, 0, floor, false
 	}
+	l.Walker.Place(r)
 	there := max(0, int64(c.Work.Start-c.Client.Start)+l.Walker.Shift(i, false)-l.Walker.Shift(i, true))
 	floor = floor.Half()
 	return floor.Wait(there), there, floor, true

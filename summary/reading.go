@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/parallel"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/queuewait"
@@ -156,7 +157,7 @@ func Read(base, cur []*Summary, o Options) *Reading {
 			continue
 		}
 		set := &Set{Runs: len(runs), Graph: graph.NewFold(), Queues: queuewait.NewFold(), Metrics: metric.NewFold(), Counts: Counts{From: trace.NoTime, To: trace.NoTime, Defects: trace.Tally{}}}
-		joined := New()
+		var joined *Summary
 		for i, s := range runs {
 			if s.Kept == nil {
 				set.Requests += int64(len(s.Records))
@@ -183,7 +184,14 @@ func Read(base, cur []*Summary, o Options) *Reading {
 				counted[side] = append(counted[side], s.durations(o.Names))
 				seconds[side] = append(seconds[side], float64(s.Counts.To-s.Counts.From)/1e9)
 			}
-			joined.Merge(s)
+			if joined == nil {
+				joined = s
+			} else {
+				joined.Merge(s)
+			}
+		}
+		if joined == nil {
+			joined = New()
 		}
 		m := all.Dict.Absorb(joined.Dict)
 		for _, rec := range joined.Records {
@@ -203,10 +211,7 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	}
 	dict, m := all.Dict.Canonical(used)
 	r.Dict = dict
-	for _, set := range r.Sets {
-		if set == nil {
-			continue
-		}
+	r.each(func(set *Set) {
 		set.remap(m)
 		slices.SortFunc(set.Records, (*graph.Record).Compare)
 		set.RunOf = make([]int32, len(set.Records))
@@ -215,17 +220,14 @@ func Read(base, cur []*Summary, o Options) *Reading {
 				set.RunOf[i] = runOf[rec]
 			}
 		}
-	}
+	})
 	recount := r.fold()
 	r.resolution = resolve(dict, r.Sets, r.folding)
 	slots := dict.Remap(r.resolution.To)
 	for _, slot := range slices.Collect(maps.Keys(recount)) {
 		recount[r.resolution.To[slot]] = true
 	}
-	for _, set := range r.Sets {
-		if set == nil {
-			continue
-		}
+	r.each(func(set *Set) {
 		for _, rec := range set.Records {
 			r.resolution.Record(rec)
 		}
@@ -233,7 +235,7 @@ func Read(base, cur []*Summary, o Options) *Reading {
 		queues := queuewait.NewFold()
 		queues.Merge(set.Queues, slots)
 		set.Queues = queues
-	}
+	})
 	var metered []func()
 	for side, set := range r.Sets {
 		if set != nil {
@@ -254,21 +256,28 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	}
 	solved := graph.SolveClocks(clocks)
 	floors := queuewait.NewFloors(queues...)
-	for _, set := range r.Sets {
-		if set != nil {
-			if len(recount) > 0 {
-				set.Graph.Recount(dict, recount, set.Records)
-			}
-			set.Calibration = &Calibration{Dict: dict, Verdicts: graph.NewVerdicts(dict, set.Graph, solved), Floors: floors}
-			set.Calibration.Verdicts.Hold(graph.KeptHedges(set.Records), set.Records)
-			set.Calibration.Verdicts.Split(set.Records)
-			set.dwell()
-			graph.Hold(set.Records)
+	r.each(func(set *Set) {
+		if len(recount) > 0 {
+			set.Graph.Recount(dict, recount, set.Records)
 		}
-	}
+		set.Calibration = &Calibration{Dict: dict, Verdicts: graph.NewVerdicts(dict, set.Graph, solved), Floors: floors}
+		set.Calibration.Verdicts.Hold(graph.KeptHedges(set.Records), set.Records)
+		set.Calibration.Verdicts.Split(set.Records)
+		set.dwell()
+		graph.Hold(set.Records)
+	})
 	r.owners(floors, o.Names)
 	r.endpoints(o.Inner)
 	return r
+}
+
+// each calls f for each set, at once: f must change nothing but the set.
+func (r *Reading) each(f func(*Set)) {
+	parallel.Do(len(r.Sets), func(side int) {
+		if set := r.Sets[side]; set != nil {
+			f(set)
+		}
+	})
 }
 
 // fold makes few of too many names, and returns the slots whose calls have to be

@@ -477,14 +477,20 @@ func (s *Store) Attr(r SpanRef, keys ...string) Value {
 	if len(attrs) == 0 {
 		return 0
 	}
-	for _, k := range keys {
-		for _, a := range attrs {
-			if a.Value != 0 && s.String(a.Key) == k {
-				return a.Value
+	var found Value
+	for _, a := range attrs {
+		if a.Value == 0 {
+			continue
+		}
+		key := s.String(a.Key)
+		for i, k := range keys { // those before the one that was found
+			if k == key {
+				found, keys = a.Value, keys[:i]
+				break
 			}
 		}
 	}
-	return 0
+	return found
 }
 
 // AttrText is the text of Attr.

@@ -12,6 +12,7 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/tailscope/tailscope/internal/escape"
 	"github.com/tailscope/tailscope/report"
@@ -42,44 +43,47 @@ var source string
 //go:embed style.css
 var style string
 
-var tmpl = template.Must(template.New("page").Funcs(template.FuncMap{
-	"safe":  escape.Terminal, // shows what steers; html/template escapes what is markup
-	"style": func() template.CSS { return template.CSS(style) },
-	"kind":  kind,
-	"tone":  tone,
-	"bar":   bar,
-	"spark": spark,
-	"fall":  fall,
-	"trim":  func(t page.Table) page.Table { return t.WithoutEmpty() },
-	// follows reports whether a footnote's mark stands beside another.
-	"follows": func(t page.Text, i int) bool { return i > 0 && t[i-1].Note > 0 },
-	"deep":    func(n int) int { return min(n, 12) },
-	"inc":     func(n int) int { return n + 1 },
-	"heads": func(t page.Table) bool {
-		for _, c := range t.Columns {
-			if c.Head != "" {
-				return true
+// tmpl is parsed where it is first asked for: nothing that only starts needs it.
+var tmpl = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"safe":  escape.Terminal, // shows what steers; html/template escapes what is markup
+		"style": func() template.CSS { return template.CSS(style) },
+		"kind":  kind,
+		"tone":  tone,
+		"bar":   bar,
+		"spark": spark,
+		"fall":  fall,
+		"trim":  func(t page.Table) page.Table { return t.WithoutEmpty() },
+		// follows reports whether a footnote's mark stands beside another.
+		"follows": func(t page.Text, i int) bool { return i > 0 && t[i-1].Note > 0 },
+		"deep":    func(n int) int { return min(n, 12) },
+		"inc":     func(n int) int { return n + 1 },
+		"heads": func(t page.Table) bool {
+			for _, c := range t.Columns {
+				if c.Head != "" {
+					return true
+				}
 			}
-		}
-		return false
-	},
-	"class": func(c page.Column) string {
-		var k []string
-		for _, x := range []struct {
-			on   bool
-			name string
-		}{{c.Right, "n"}, {c.Shrink, "name"}, {c.Wrap, "wrap"}, {c.Under, "ci"}} {
-			if x.on {
-				k = append(k, x.name)
+			return false
+		},
+		"class": func(c page.Column) string {
+			var k []string
+			for _, x := range []struct {
+				on   bool
+				name string
+			}{{c.Right, "n"}, {c.Shrink, "name"}, {c.Wrap, "wrap"}, {c.Under, "ci"}} {
+				if x.on {
+					k = append(k, x.name)
+				}
 			}
-		}
-		return strings.Join(k, " ")
-	},
-}).Parse(source))
+			return strings.Join(k, " ")
+		},
+	}).Parse(source))
+})
 
 func draw(w io.Writer, p *page.Page) error {
 	var b bytes.Buffer // a template that fails shall not leave half a file
-	if err := tmpl.Execute(&b, p); err != nil {
+	if err := tmpl().Execute(&b, p); err != nil {
 		return fmt.Errorf("report/html: %w", err)
 	}
 	_, err := w.Write(b.Bytes())
