@@ -118,12 +118,12 @@ func (a *Asking) stops(side int) map[graph.ProcID][]queuewait.Stop {
 		}
 	}
 	for p, list := range a.endings(side, late) {
-		for _, v := range list {
-			if !slices.ContainsFunc(out[p], func(s queuewait.Stop) bool { return s.Overlaps(v) }) {
-				out[p] = append(out[p], queuewait.Stop{Interval: v, Held: graph.NoSlot})
-			}
+		if len(out[p]) > 0 {
+			continue // its rate tells of its stops, and of what held them
 		}
-		slices.SortFunc(out[p], func(x, y queuewait.Stop) int { return cmp.Compare(x.Start, y.Start) })
+		for _, v := range list {
+			out[p] = append(out[p], queuewait.Stop{Interval: v, Held: graph.NoSlot})
+		}
 	}
 	return out
 }
