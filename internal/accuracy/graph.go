@@ -30,7 +30,7 @@ func init() {
 }
 
 const (
-	graphSeeds    = 3
+	graphSeeds    = 20
 	graphRequests = 2000
 )
 
