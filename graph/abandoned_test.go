@@ -89,3 +89,45 @@ func TestUsualTail(t *testing.T) {
 		t.Errorf("verdict %d: held %d, usual %d of %d (chance %g)", v.Verdict, v.Followed, v.Usual, v.Inside, v.UsualExpectedByChance)
 	}
 }
+
+// A callback that answers for its parent ends just before or just after it, now and then long after: its parent never gave
+// it up, however old it was. A deadline of the parent's cuts off what takes longer than the rest, at ages that differ as
+// well where the call begins at different times.
+func TestCallbackIsNotAbandoned(t *testing.T) {
+	var b strings.Builder
+	for i := range 60 {
+		end, over := 20+i*7%31, -1
+		switch {
+		case i%10 == 3:
+			over = 2
+		case i%30 == 17:
+			over = 150
+		}
+		requests(&b, i, 1, fmt.Sprintf("currency GetCurrencies 0..%d | server", end), fmt.Sprintf("  currency data 2..%d | internal", end+over))
+	}
+	d := draw(tracetest.MustParse(b.String()))
+	if v := d.verdicts.WaitedFor(d.records[0].Calls[1].Slot); v.Verdict != WaitedUndecided || v.Refuted != 8 {
+		t.Errorf("callback: verdict %d, refuted in %d", v.Verdict, v.Refuted)
+	}
+	w := &Walker{Dict: d.dict, Verdicts: d.verdicts}
+	w.Walk(d.records[17])
+	if len(w.Late) != 0 {
+		t.Errorf("callback: late %v", w.Late)
+	}
+
+	b.Reset()
+	for i := range 60 {
+		from, took, end := 2+i*7%31, 10+i*11%23, 0
+		if i%10 == 3 {
+			took = 90 + i
+		}
+		if end = from + took + 1; end > 80 {
+			end = 80
+		}
+		requests(&b, i, 1, fmt.Sprintf("web GET /page 0..%d | server", end), fmt.Sprintf("  web ask %d..%d | client", from, from+took))
+	}
+	d = draw(tracetest.MustParse(b.String()))
+	if v := d.verdicts.WaitedFor(d.records[0].Calls[1].Slot); v.Verdict != Abandoned || v.Refuted != 6 {
+		t.Errorf("deadline: verdict %d, refuted in %d", v.Verdict, v.Refuted)
+	}
+}

@@ -16,7 +16,7 @@ func (f *Fold) Bytes() int64 {
 		n += s.Bytes()
 	}
 	for _, w := range f.Waited {
-		n += w.Tail.Bytes() + w.Rest.Bytes()
+		n += w.Tail.Bytes() + w.Rest.Bytes() + w.Took.Bytes() + w.Age.Bytes()
 		for _, s := range w.Overhang {
 			n += orderBytes + s.Bytes()
 		}

@@ -226,6 +226,8 @@ func (f *Fold) Merge(o *Fold, m *Remap) {
 		into.Rate += w.Rate
 		into.Tail.Merge(w.Tail)
 		into.Rest.Merge(w.Rest)
+		into.Took.Merge(w.Took)
+		into.Age.Merge(w.Age)
 		for p, s := range w.Overhang {
 			h := m.clocks(p)
 			if into.Overhang[h] == nil {

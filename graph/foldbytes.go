@@ -53,7 +53,9 @@ func (f *Fold) AppendBinary(to []byte) []byte {
 		for _, v := range [5]int64{w.N, w.Inside, w.Followed, w.Chance, w.Rate} {
 			to = binary.AppendUvarint(to, uint64(v))
 		}
-		to = w.Rest.AppendBinary(w.Tail.AppendBinary(to))
+		for _, s := range [4]*Sketch{w.Tail, w.Rest, w.Took, w.Age} {
+			to = s.AppendBinary(to)
+		}
 		to = binary.AppendUvarint(to, uint64(len(w.Overhang)))
 		for _, p := range sortedKeys(w.Overhang, compareClocks) {
 			to = appendClocks(to, p)
@@ -130,7 +132,7 @@ func DecodeFold(d *Decoder, dict *Dict) *Fold {
 		for _, v := range [5]*int64{&w.N, &w.Inside, &w.Followed, &w.Chance, &w.Rate} {
 			*v = int64(d.Uint())
 		}
-		w.Tail, w.Rest = sketch(), sketch()
+		w.Tail, w.Rest, w.Took, w.Age = sketch(), sketch(), sketch(), sketch()
 		for range d.Length(4) {
 			p := clocks()
 			w.Overhang[p] = sketch()

@@ -79,6 +79,8 @@ const (
 	// maxAbandoned is the share of calls up to which callers may give up on what
 	// they wait for. Beyond it, what ended inside is what happened to.
 	maxAbandoned = 0.75
+	// outlasts: callers give up on calls that take longer than this share of those they waited for.
+	outlasts = 0.75
 	// heldOverChance: a call is waited for if its parent goes on at its end at
 	// least twice as often as chance gives.
 	heldOverChance = 2
@@ -184,6 +186,8 @@ func NewVerdicts(d *Dict, f *Fold, clocks *Clocks) *Verdicts {
 		held := r.Followed >= minFollowed && float64(r.Followed) >= heldOverChance*r.ExpectedByChance ||
 			usualLo > minUsualShare && r.Usual >= minUsual && float64(r.Usual) >= heldOverChance*r.UsualExpectedByChance
 		switch {
+		case r.Refuted >= minRefutations && r.RefutedLo > minRefutedShare && held && w.cutAtAnyAge(r.Rest):
+			// Undecided: its parent sometimes ends a little before it, which is nobody's leaving.
 		case r.Refuted >= minRefutations && r.RefutedLo > minRefutedShare && held && float64(r.Refuted) <= maxAbandoned*float64(r.N):
 			r.Verdict = Abandoned
 		case r.Refuted >= minRefutations && r.RefutedLo > minRefutedShare:
@@ -194,6 +198,18 @@ func NewVerdicts(d *Dict, f *Fold, clocks *Clocks) *Verdicts {
 		v.waited[slot] = r
 	}
 	return v
+}
+
+// cutAtAnyAge reports whether the calls that outlived their parent were not surely older when it ended, less the rest it
+// usually takes, than most calls become: whoever gives up does so when a call takes longer than others, while a callback
+// that answers for its parent, and ends just before or just after it, is of any age.
+func (w *Waited) cutAtAnyAge(rest int64) bool {
+	n := w.Age.N()
+	if n < minRefutations {
+		return false
+	}
+	older, _ := wilson(w.Age.Above(int64(w.Took.Quantile(outlasts))+rest), n)
+	return older <= 0.5
 }
 
 // inTurn holds the order of a before b where a loop calls b and then a, over and over: each b but the first follows an a.

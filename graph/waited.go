@@ -29,10 +29,15 @@ type Waited struct {
 	// its calls the parent ended.
 	Tail, Rest *Sketch
 	Rate       int64
+
+	// Took is how long the calls of Inside took. Age is how long a call that
+	// outlived its parent had run when the parent ended, of those on the parent's
+	// clock without another of their slot beside them.
+	Took, Age *Sketch
 }
 
 func newWaited() *Waited {
-	return &Waited{Overhang: map[ClockKey]*Sketch{}, Tail: &Sketch{}, Rest: &Sketch{}}
+	return &Waited{Overhang: map[ClockKey]*Sketch{}, Tail: &Sketch{}, Rest: &Sketch{}, Took: &Sketch{}, Age: &Sketch{}}
 }
 
 // waited counts, for each call whose parent ended by itself, whether it
@@ -80,6 +85,7 @@ func (f *Folder) waitedBy(r *Record, parent int, left []bool, want func(SlotID) 
 		over := int64(o.End - ph.End)
 		if over <= 0 {
 			w.Inside++
+			w.Took.Add(o.Duration())
 			if next[side].half == nil {
 				next[side] = f.events(r, ph, side)
 			}
@@ -96,7 +102,28 @@ func (f *Folder) waitedBy(r *Record, parent int, left []bool, want func(SlotID) 
 			w.Overhang[clocks] = s
 		}
 		s.Add(over)
+		if clocks == (ClockKey{}) && f.only(r, i) {
+			w.Age.Add(int64(ph.End - o.Start))
+		}
 	}
+}
+
+// fewKids is how many calls of one parent are looked through for others of a
+// slot.
+const fewKids = 32
+
+// only reports whether no other call of its slot is among the calls f.kids of
+// its parent, which are few.
+func (f *Folder) only(r *Record, call int32) bool {
+	if len(f.kids) > fewKids {
+		return false
+	}
+	for _, i := range f.kids {
+		if i != call && r.Calls[i].Slot == r.Calls[call].Slot {
+			return false
+		}
+	}
+	return true
 }
 
 func (f *Folder) waitedFor(slot SlotID) *Waited {
