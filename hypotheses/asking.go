@@ -43,6 +43,7 @@ type Asking struct {
 	still      []*standstill
 	turned     []*turning
 	called     []*target
+	internal   []*target
 	clipped    float64 // share of requests that a replay of nothing might not give back
 }
 

@@ -76,7 +76,7 @@ const (
 // counts is the targets whose calls per parent changed.
 func (a *Asking) counts() []count {
 	var out []count
-	for _, t := range a.targets() {
+	for _, t := range slices.Concat(a.targets(), a.ownParts()) {
 		if t.sides[0].logical == 0 || t.sides[1].logical == 0 {
 			continue // new-hop's
 		}
@@ -91,6 +91,9 @@ func (a *Asking) counts() []count {
 		if max(d, -d) < minCalls || max(d, -d) < minCount*min(c.was, c.is) || d*d < 9*(variance[0]+variance[1]) {
 			continue
 		}
+		if t.own && a.onlySeen(&c) {
+			continue
+		}
 		wider := summary.Current
 		if c.was > c.is {
 			wider = summary.Baseline
@@ -102,6 +105,26 @@ func (a *Asking) counts() []count {
 		out = append(out, c)
 	}
 	return out
+}
+
+// maxSeen is how much of the time of a part's further spans may have left the own time of the span around them: of more,
+// the work was always done, and more of it has a span.
+const maxSeen = 0.5
+
+// onlySeen reports whether a part of a service's own work is not done more or less often but only seen so: what its
+// spans take more, the span around them takes less itself.
+func (a *Asking) onlySeen(c *count) bool {
+	more := (c.is - c.was) * c.t.lengths(summary.Current, func(*try) bool { return true }).mean()
+	var around [2]float64 // own time of one span around them
+	for i := range around {
+		own, ns := a.own(i, []graph.SlotID{c.t.Parent}), 0.0
+		for k := range own.ns {
+			ns += float64(own.ns[k])
+		}
+		around[i] = share(ns, float64(len(c.groups[i])))
+	}
+	less := around[0] - around[1]
+	return less/more > maxSeen
 }
 
 // meanCalls is the mean number of calls of a group, and the variance of that mean: requests are drawn, and their groups
@@ -245,6 +268,9 @@ var callCount = Cause{
 			}
 			f := c.finding(a, "call-count")
 			f.Claim = prose.Sprintf("%s calls %s %.3g times where it did %.3g times", f.Service, f.Operation, c.is, c.was)
+			if c.t.own {
+				f.Claim = prose.Sprintf("%s does %s, a part of its own work, %.3g times where it did %.3g times", f.Service, f.Operation, c.is, c.was)
+			}
 			out = append(out, f)
 		}
 		return out

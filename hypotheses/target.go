@@ -18,6 +18,7 @@ type target struct {
 	slots []graph.SlotID
 	sides [2]tries
 	slow  *bool // slowed, once asked for
+	own   bool  // a part of the caller's own work: an internal span of its service
 }
 
 // tries are the calls of a target on one side. All counts are weighted.
@@ -46,8 +47,20 @@ type try struct {
 
 // targets is what the endpoint's requests call, on both sides, in order of slot.
 func (a *Asking) targets() []*target {
+	a.aim()
+	return a.called
+}
+
+// ownParts is the parts of services' own work that have internal spans, as targets of the spans around them.
+func (a *Asking) ownParts() []*target {
+	a.aim()
+	return a.internal
+}
+
+// aim finds the targets.
+func (a *Asking) aim() {
 	if a.called != nil {
-		return a.called
+		return
 	}
 	by := map[latework.Target]*target{}
 	var chain []int32
@@ -66,13 +79,17 @@ func (a *Asking) targets() []*target {
 			for k := 1; k < len(q.Calls); k++ {
 				c := &q.Calls[k]
 				slot := a.Relative(q, c.Slot)
-				if c.Flags&graph.Async != 0 || w.Verdicts.WaitedFor(c.Slot).Verdict == graph.Asynchronous || !a.isCall(c) {
+				if c.Flags&graph.Async != 0 || w.Verdicts.WaitedFor(c.Slot).Verdict == graph.Asynchronous {
 					continue
+				}
+				own := !a.isCall(c)
+				if own && (a.workOf(c.Slot) == c.Slot || c.Flags&graph.WaitSpan != 0) {
+					continue // its own work, or a wait, which is longer or shorter and no work
 				}
 				key := latework.TargetOf(a.Reading.Dict, slot)
 				t := by[key]
 				if t == nil {
-					t = &target{Target: key, slot: slot}
+					t = &target{Target: key, slot: slot, own: own}
 					t.sides[0].byReq, t.sides[1].byReq = map[int][]int{}, map[int][]int{}
 					by[key] = t
 				}
@@ -94,7 +111,7 @@ func (a *Asking) targets() []*target {
 			}
 		}
 	}
-	a.called = []*target{}
+	a.called, a.internal = []*target{}, nil
 	for _, t := range by {
 		for i := range t.sides {
 			t.sides[i].starve(a.Sides[i])
@@ -107,10 +124,15 @@ func (a *Asking) targets() []*target {
 				break
 			}
 		}
-		a.called = append(a.called, t)
+		if t.own {
+			a.internal = append(a.internal, t)
+		} else {
+			a.called = append(a.called, t)
+		}
 	}
-	slices.SortFunc(a.called, func(x, y *target) int { return cmp.Compare(x.slot, y.slot) })
-	return a.called
+	for _, list := range [][]*target{a.called, a.internal} {
+		slices.SortFunc(list, func(x, y *target) int { return cmp.Compare(x.slot, y.slot) })
+	}
 }
 
 // starve counts the calls that timed out and whose callee was never seen to begin among those that waited for a place,
@@ -216,6 +238,9 @@ func more(was, wasOf, is, isOf float64) bool {
 // named is a finding about a target.
 func (a *Asking) named(kind string, t *target) Finding {
 	caller, peer, op := a.names(t.slot)
+	if t.own {
+		peer = caller
+	}
 	return Finding{Kind: kind, Service: caller, Peer: peer, Operation: op}
 }
 
