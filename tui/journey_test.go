@@ -29,9 +29,15 @@ func travel(t *testing.T, src *Source, dir string) *journey {
 	t.Helper()
 	var copied bytes.Buffer
 	m := newModel(context.Background(), src, Options{Output: &copied, Dir: dir})
-	tm := teatest.NewTestModel(t, m, teatest.WithInitialTermSize(120, 40))
-	m.send = tm.Send
-	return &journey{t: t, tm: tm}
+	j := &journey{t: t}
+	begun := make(chan struct{}) // the program loads before it is known to whom to send
+	m.send = func(msg tea.Msg) {
+		<-begun
+		j.tm.Send(msg)
+	}
+	j.tm = teatest.NewTestModel(t, m, teatest.WithInitialTermSize(120, 40))
+	close(begun)
+	return j
 }
 
 // see waits until the screen shows a text.
