@@ -15,7 +15,7 @@ var contention = Cause{
 		Kind:     "contention",
 		Title:    "work that slows its neighbours",
 		Claim:    "An operation takes longer only while others run beside it in the same process: they share a CPU, a lock or another thing of which there is one.",
-		Supports: "Its own time rises with the number of peers inside, and alone it is as fast as before; or calls of one process follow each other one at a time.",
+		Supports: "Its own time rises with the number of peers inside, and alone it is as fast as before, or each peer lengthens it by a greater part than it did; or calls of one process follow each other one at a time.",
 		Refutes:  "It is slower alone as well (service-time).",
 		Mimics:   "service-time is longer at every load; server-queue and client-wait show before the span; load brings more peers without the own time rising at the same number.",
 		Emit:     "CPU throttling of the container, lock wait times, run-queue latency.",
@@ -89,38 +89,55 @@ func (a *Asking) crowds(slot graph.SlotID) (was, is crowd, ok bool) {
 	return was, is, len(was.alone.ns) >= minCrowd && len(is.alone.ns) >= minCrowd && len(is.among.ns) >= minCrowd
 }
 
-// crowded finds nodes whose own time rose among peers and not alone.
+// crowded finds nodes whose own time rose among peers and not alone, or is lengthened more by each of them.
 func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 	was, is, ok := a.crowds(slot)
-	if !ok {
-		return Finding{}, false
+	part := 0.0
+	if ok {
+		part = is.byPeers(&was)
 	}
-	among0 := was.before()
-	part := is.byPeers(&was)
-	if part < bothShare {
+	slope0, slope1, sloped := a.slopes(slot)
+	z := 0.0
+	if sloped {
+		z = slope1.above(slope0)
+	}
+	if part < bothShare && z < doubtZ {
 		return Finding{}, false
 	}
 	f := a.serviceFinding(slot, a.work(slot))
 	f.Kind = "contention"
 	_, _, op := a.names(slot)
 	f.Claim = fmt.Sprintf("%s of %s takes longer the more others run beside it", op, f.Service)
-	f.Evidence = []Evidence{
-		numbers("spans", len(is.among.ns), "ms", among0.mean()/1e6, is.among.mean()/1e6, prose.Sprintf("mean own time with %.2g or more others at work in the process", is.many)),
-		numbers("spans", len(is.alone.ns), "ms", was.alone.mean()/1e6, is.alone.mean()/1e6, prose.Sprintf("the same with at most %.2g", is.few)),
-	}
+	f.Evidence, f.Against = nil, nil
 	f.Check = Check{
 		Question: fmt.Sprintf("is %s as fast as before when it is alone?", op),
 		Rival:    "service-time: it is slower at every load",
 		IfThis:   "yes, and slower the more others are inside",
 		IfRival:  "no",
 		Ran:      true,
-		Outcome:  prose.Sprintf("alone %s → %s, among %.2g or more %s → %s", prose.Ns(was.alone.mean()), prose.Ns(is.alone.mean()), is.many, prose.Ns(among0.mean()), prose.Ns(is.among.mean())),
+	}
+	if part >= bothShare {
+		among0 := was.before()
+		f.Evidence = append(f.Evidence,
+			numbers("spans", len(is.among.ns), "ms", among0.mean()/1e6, is.among.mean()/1e6, prose.Sprintf("mean own time with %.2g or more others at work in the process", is.many)),
+			numbers("spans", len(is.alone.ns), "ms", was.alone.mean()/1e6, is.alone.mean()/1e6, prose.Sprintf("the same with at most %.2g", is.few)),
+		)
+		f.Check.Outcome = prose.Sprintf("alone %s → %s, among %.2g or more %s → %s", prose.Ns(was.alone.mean()), prose.Ns(is.alone.mean()), is.many, prose.Ns(among0.mean()), prose.Ns(is.among.mean()))
+	}
+	if z >= doubtZ {
+		f.Evidence = append(f.Evidence, numbers("spans", slope1.n, "%", 100*slope0.at, 100*slope1.at, "what one more at work in the same process adds to its own time"))
+	}
+	if part < crowdShare && z >= doubtZ {
+		f.Check.Question = fmt.Sprintf("does each other at work in the process lengthen %s by a greater part than before?", op)
+		f.Check.Rival = "service-time: it is as many times slower among others as alone"
+		f.Check.IfThis, f.Check.IfRival = "yes", "no, by the same part"
+		f.Check.Outcome = steeperThan(slope0, slope1)
 	}
 	if e, ok := a.throttled(f.Service); ok {
 		f.Claim += ": its CPU quota stops all of them"
 		f.Evidence = append(f.Evidence, e)
 	}
-	if part < crowdShare {
+	if part < crowdShare && z < steeperZ {
 		// Most of it is slower alone as well: both are true, and the crowd is the lesser.
 		f.Below = func(o *Finding) bool { return o.Kind == "service-time" && o.node == slot }
 		f.Check.Against = true

@@ -194,6 +194,10 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 			f.Against = append(f.Against, says("spans", len(is.among.ns), "%.0f %% of the rise among others is missing alone: %s", 100*part, f.Check.Outcome))
 		}
 	}
+	if was, is, ok := a.slopes(slot); ok && !uninstrumented && is.above(was) >= doubtZ {
+		f.Check.Against = true
+		f.Against = append(f.Against, says("spans", is.n, "%s", steeperThan(was, is)))
+	}
 	return f
 }
 

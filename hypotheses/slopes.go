@@ -1,0 +1,110 @@
+package hypotheses
+
+import (
+	"math"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
+	"github.com/tailscope/tailscope/summary"
+)
+
+const (
+	// steeper is the part by which a peer must lengthen own work more than before, and steeperZ how many standard
+	// errors that must be above nothing: an endpoint has a few dozen kinds of work that are looked at. From doubtZ on it
+	// may be so.
+	steeper  = 0.1
+	steeperZ = 3
+	doubtZ   = 2
+	// minPeered is the least number of calls with more peers than the average that tell of a slope.
+	minPeered = 10
+)
+
+// A slope is by which part of it one more peer lengthens a call's own work.
+//
+// It is of the logarithm: work that takes f times as long at every number of peers has the slope that it had, and work
+// that takes so much longer at every number a smaller one. A core or a lock that is shared by more has a greater one,
+// also where, as with less than one core, work is slower alone. Of sampled requests, whose known peers are a
+// draw of those there were, the slope is about the same; what "alone" is they cannot tell.
+type slope struct {
+	at, se float64
+	n      int // calls
+}
+
+// slopes is that of a node's calls before and now, at the numbers of peers that both have seen: of queueing the slope
+// grows with the load. It compares calls within a process: one that is slow is crowded as well.
+func (a *Asking) slopes(slot graph.SlotID) (was, is slope, ok bool) {
+	most := math.Inf(1)
+	for side := range a.Sides {
+		top := 0.0
+		for _, o := range a.ownCalls(side) {
+			if o.slot == slot {
+				top = max(top, o.peers)
+			}
+		}
+		most = min(most, top)
+	}
+	was, ok0 := a.slope(summary.Baseline, slot, most)
+	is, ok1 := a.slope(summary.Current, slot, most)
+	return was, is, ok0 && ok1
+}
+
+// slope is that of one side; not ok of too few calls, or too few among peers.
+func (a *Asking) slope(side int, slot graph.SlotID, most float64) (slope, bool) {
+	type point struct {
+		proc graph.ProcID
+		k, y float64
+	}
+	type mean struct{ n, k, y float64 }
+	means := map[graph.ProcID]*mean{}
+	var points []point
+	for _, o := range a.ownCalls(side) {
+		if o.slot != slot || o.ns <= 0 || o.peers > most {
+			continue
+		}
+		p := point{o.proc, o.peers, math.Log(float64(o.ns))}
+		m := means[p.proc]
+		if m == nil {
+			m = &mean{}
+			means[p.proc] = m
+		}
+		m.n, m.k, m.y = m.n+1, m.k+p.k, m.y+p.y
+		points = append(points, p)
+	}
+	var kk, ky float64
+	peered := 0
+	for i := range points {
+		p := &points[i]
+		m := means[p.proc]
+		p.k, p.y = p.k-m.k/m.n, p.y-m.y/m.n
+		kk, ky = kk+p.k*p.k, ky+p.k*p.y
+		if p.k > 0 {
+			peered++
+		}
+	}
+	if len(points) < 2*minCrowd || peered < minPeered || kk <= 0 {
+		return slope{}, false
+	}
+	s := slope{at: ky / kk, n: len(points)}
+	var v float64
+	for i := range points {
+		p := &points[i]
+		// As if the call had been left out: the slope of few crowded calls hangs on each of them.
+		e := p.k * (p.y - s.at*p.k) / max(1-p.k*p.k/kk-1/means[p.proc].n, 1e-9)
+		v += e * e
+	}
+	s.se = math.Sqrt(v) / kk
+	return s, true
+}
+
+// above is by how many standard errors the slope is greater than it was; zero where it is not by enough to matter.
+func (s slope) above(was slope) float64 {
+	d := s.at - was.at
+	if !(d >= steeper) {
+		return 0
+	}
+	return d / math.Hypot(s.se, was.se)
+}
+
+func steeperThan(was, is slope) string {
+	return prose.Sprintf("each other at work in the process adds %.2g %% to it where it added %.2g %%: %.2g standard errors more", 100*is.at, 100*was.at, is.above(was))
+}

@@ -1,0 +1,88 @@
+package hypotheses
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A host draws n requests to one process of api, so many a second. Work takes 10 to 30 ms times factor where others leave
+// it alone; each other in the process when it begins makes it longer by the part shared. Of the requests the part kept is
+// received.
+type host struct {
+	n, rate int
+	factor  float64
+	shared  float64
+	kept    float64
+}
+
+func (h host) draw(seed uint64) string {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	var b strings.Builder
+	var ends []int64
+	at := int64(0)
+	for range h.n {
+		at += int64(rng.ExpFloat64() * 1e9 / float64(h.rate))
+		ends = slices.DeleteFunc(ends, func(end int64) bool { return end <= at })
+		ns := int64((10 + 20*rng.Float64()) * 1e6 * h.factor * (1 + h.shared*float64(len(ends))))
+		ends = append(ends, at+ns)
+		if rng.Float64() < h.kept {
+			fmt.Fprintf(&b, "front GET %d..%dns server\n  front GET_/x %d..%dns client\n    api GET_/x %d..%dns server\n\n", at-3e6, at+ns+3e6, at-1e6, at+ns+1e6, at, at+ns)
+		}
+	}
+	return b.String()
+}
+
+func kinds(r *Ranking) (out []string) {
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		out = append(out, fmt.Sprint(f.Kind, " ", f.Service, " ", f.Strength))
+	}
+	return out
+}
+
+// With less than one core work is slow alone as well; that others make it slower by a greater part than they did is told
+// from four in ten requests.
+func TestContentionOfFewKnownPeers(t *testing.T) {
+	for seed := range uint64(4) {
+		was, is := host{2000, 12, 1, 0, 0.4}, host{2000, 12, 1.5, 0.6, 0.4}
+		_, r := against(t, [2]string{was.draw(2 * seed), is.draw(2*seed + 1)}, [2][]word{})
+		f := first(t, r)
+		if f.Kind != "contention" || f.Service != "api" || f.Strength == Weak {
+			t.Errorf("seed %d: %q", seed, kinds(r))
+		}
+		for _, o := range r.Findings[1:] {
+			if o.Kind == "service-time" && o.Service == "api" && (o.Strength != Weak || len(o.Against) == 0) {
+				t.Errorf("seed %d: service-time is %v, against it %v", seed, o.Strength, o.Against)
+			}
+		}
+	}
+}
+
+// Work that takes longer has more beside it, and among more it always took longer: by the same part.
+func TestLongerServiceTimeIsNoContention(t *testing.T) {
+	for seed := range uint64(4) {
+		for _, shared := range []float64{0, 0.3} {
+			was, is := host{2000, 12, 1, shared, 0.4}, host{2000, 12, 1.8, shared, 0.4}
+			_, r := against(t, [2]string{was.draw(2 * seed), is.draw(2*seed + 1)}, [2][]word{})
+			if f := first(t, r); f.Kind != "service-time" || f.Service != "api" {
+				t.Errorf("seed %d, shared %g: %q", seed, shared, kinds(r))
+			}
+		}
+	}
+}
+
+// More requests bring more peers, and each makes work longer by the part that it did.
+func TestMoreRequestsAreNoSteeperSlope(t *testing.T) {
+	for seed := range uint64(4) {
+		was, is := host{2000, 8, 1, 0.3, 0.4}, host{2000, 20, 1, 0.3, 0.4}
+		_, r := against(t, [2]string{was.draw(2 * seed), is.draw(2*seed + 1)}, [2][]word{})
+		for slot := range r.asking.slots[1] {
+			if before, now, ok := r.asking.slopes(slot); ok && now.above(before) >= doubtZ {
+				t.Errorf("seed %d: a peer adds %.2f ± %.2f where it added %.2f ± %.2f", seed, now.at, now.se, before.at, before.se)
+			}
+		}
+	}
+}
