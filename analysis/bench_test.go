@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tailscope/tailscope/internal/cputime"
 	"github.com/tailscope/tailscope/samples/gen/otlp"
 	"github.com/tailscope/tailscope/samples/gen/scenario"
 )
@@ -76,30 +77,30 @@ func BenchmarkAnalyze(b *testing.B) {
 	spans := 0
 	for b.Loop() {
 		runtime.GC()
-		start := cpu()
+		start := cputime.Used()
 		l, err := Load(context.Background(), &o)
 		if err != nil {
 			b.Fatal(err)
 		}
-		loaded := cpu()
+		loaded := cputime.Used()
 		if _, err := Analyze(l, &o); err != nil {
 			b.Fatal(err)
 		}
-		load, rest = load+loaded-start, rest+cpu()-loaded
+		load, rest = load+loaded-start, rest+cputime.Used()-loaded
 		l = nil
 
 		runtime.GC()
-		start = cpu()
+		start = cputime.Used()
 		spans = unmarshalled(b, files)
-		pdata += cpu() - start
+		pdata += cputime.Used() - start
 
 		runtime.GC()
 		runtime.GOMAXPROCS(2)
-		start = cpu()
+		start = cputime.Used()
 		if _, err := Run(context.Background(), &o); err != nil {
 			b.Fatal(err)
 		}
-		two += cpu() - start
+		two += cputime.Used() - start
 		runtime.GOMAXPROCS(1)
 	}
 	per := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / float64(b.N*spans) }

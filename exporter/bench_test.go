@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tailscope/tailscope/internal/cputime"
 	"github.com/tailscope/tailscope/internal/redact"
 	"github.com/tailscope/tailscope/live"
 )
@@ -94,13 +94,6 @@ func batches(n int, at time.Time) [][]byte {
 	return out
 }
 
-// cpu is the processor time of this process so far.
-func cpu() time.Duration {
-	var r syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
-}
-
 // BenchmarkConsume takes batches in, each just after pdata unmarshalled it, as in a
 // Collector, and compares the processor time of the two; then what it takes to fold
 // the traces. A machine with other work says more about ratios than about times.
@@ -128,26 +121,26 @@ func BenchmarkConsume(b *testing.B) {
 		runtime.GC()
 		var u ptrace.ProtoUnmarshaler
 		for _, r := range requests {
-			start := cpu()
+			start := cputime.Used()
 			td, err := u.UnmarshalTraces(r)
 			if err != nil {
 				b.Fatal(err)
 			}
-			theirs += cpu() - start
-			start = cpu()
+			theirs += cputime.Used() - start
+			start = cputime.Used()
 			at := time.Now()
 			if err := tr.ConsumeTraces(ctx, td); err != nil {
 				b.Fatal(err)
 			}
 			calls = append(calls, time.Since(at))
-			taking += cpu() - start
+			taking += cputime.Used() - start
 		}
-		start := cpu()
+		start := cputime.Used()
 		now := time.Now()
 		for i := range 4 {
 			e.Tick(now.Add(time.Duration(i) * o.Quiet))
 		}
-		folding += cpu() - start
+		folding += cputime.Used() - start
 		if st := e.Stats(); st.Analysed != n*batchSpans {
 			b.Fatalf("%+v", st)
 		}

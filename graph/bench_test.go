@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/tailscope/tailscope/internal/cputime"
 	"github.com/tailscope/tailscope/trace"
 	"github.com/tailscope/tailscope/trace/tracetest"
 )
@@ -92,13 +93,13 @@ func BenchmarkWalk(b *testing.B) {
 				s := trace.NewStore(trace.NewTables())
 				f.add(s, n)
 				b.ResetTimer()
-				used := cpu()
+				used := cputime.Used()
 				for range b.N {
 					if got := walkAll(s); got != n {
 						b.Fatalf("%d calls of %d spans", got, n)
 					}
 				}
-				b.ReportMetric(float64((cpu()-used).Nanoseconds())/float64(b.N)/float64(n), "cpu-ns/span")
+				b.ReportMetric(float64((cputime.Used()-used).Nanoseconds())/float64(b.N)/float64(n), "cpu-ns/span")
 			})
 		}
 	}

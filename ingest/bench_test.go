@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tailscope/tailscope/internal/cputime"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
@@ -89,9 +90,9 @@ func compare(b *testing.B, data []byte, spans int, pdata func()) {
 	for b.Loop() {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		start := cpu()
+		start := cputime.Used()
 		set, err := Read(context.Background(), []string{name}, Options{Workers: 1})
-		ours += cpu() - start
+		ours += cputime.Used() - start
 		runtime.ReadMemStats(&after)
 		if err != nil || set.Spans.Len() != spans || set.Rejected > 0 {
 			b.Fatal(err, set.Spans.Len(), set.Rejected, set.Files[0].Errors)
@@ -99,9 +100,9 @@ func compare(b *testing.B, data []byte, spans int, pdata func()) {
 		allocs += after.Mallocs - before.Mallocs
 		set = nil
 		runtime.GC()
-		start = cpu()
+		start = cputime.Used()
 		pdata()
-		theirs += cpu() - start
+		theirs += cputime.Used() - start
 	}
 	n := float64(b.N) * float64(spans)
 	b.ReportMetric(ours.Seconds()/theirs.Seconds(), "of-pdata")

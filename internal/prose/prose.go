@@ -87,13 +87,19 @@ func PValue(p float64) string {
 
 // Sprintf is [fmt.Sprintf] in whose result the verb %g with a precision writes
 // a number as people do: that many significant digits or all of the whole
-// part, no closing zeros, thousands separated.
+// part, no closing zeros, thousands separated. So does %d without a width.
 func Sprintf(format string, args ...any) string {
 	as := make([]any, len(args))
 	for i, a := range args {
-		as[i] = a
-		if v, ok := a.(float64); ok {
+		switch v := a.(type) {
+		case float64:
 			as[i] = number(v)
+		case int:
+			as[i] = whole(v)
+		case int64:
+			as[i] = whole(v)
+		default:
+			as[i] = a
 		}
 	}
 	return fmt.Sprintf(format, as...)
@@ -118,6 +124,16 @@ func (v number) Format(f fmt.State, verb rune) {
 		t = strings.TrimRight(strings.TrimRight(t, "0"), ".")
 	}
 	f.Write([]byte(t))
+}
+
+type whole int64
+
+func (v whole) Format(f fmt.State, verb rune) {
+	if format := fmt.FormatString(f, verb); format != "%d" && format != "%v" {
+		fmt.Fprintf(f, format, int64(v))
+		return
+	}
+	f.Write([]byte(Decimal(float64(v), 0)))
 }
 
 // exponent is that of the first digit of x, rounded to so many digits.

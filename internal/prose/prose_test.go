@@ -27,7 +27,7 @@ func TestSprintf(t *testing.T) {
 			t.Errorf("%v: %q, want %q", c.v, got, c.want)
 		}
 	}
-	if got, want := Sprintf("%d of %s, %.1f %% and %.2g", 3, "a", 12.34, 1500.0), "3 of a, 12.3 % and 1,500"; got != want {
+	if got, want := Sprintf("%d of %s of %d, %.1f %%, %.2g and %05d", 1887, "a", int64(3), 12.34, 1500.0, 42), "1,887 of a of 3, 12.3 %, 1,500 and 00042"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
