@@ -59,9 +59,9 @@ func draw(root string) (map[string]string, error) {
 			o.Baseline, o.Current = nil, [][]string{{map[string]string{report.Baseline: base, report.Current: cur}[set]}}
 			return analysis.Trace(ctx, &o, id)
 		},
-		NoTraces: func(string) string { return "" },
-		Args:     "--baseline samples/mercury/baseline --current samples/mercury/current",
-		Inputs:   func(set string) string { return "samples/mercury/" + set },
+		NoTrace: func(_, _ string) string { return "" },
+		Args:    "--baseline samples/mercury/baseline --current samples/mercury/current",
+		Inputs:  func(set string) string { return "samples/mercury/" + set },
 	}
 	a := tui.New(src, tui.Look{Color: true})
 	a.Resize(width, height)
