@@ -205,6 +205,9 @@ func waitCells(seed uint64, runs int) []cell {
 	limit := cell{name: "limit inferred within 1 where the pool saturates", target: atLeast(0.95)}
 	silent := cell{name: "no limit where no call waits", target: atLeast(0.98)}
 	for _, name := range waitScenarios {
+		if only != nil && !only.MatchString(name) {
+			continue
+		}
 		for i := range runs {
 			sc, err := scenario.Find(name)
 			if err != nil {
