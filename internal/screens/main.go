@@ -78,9 +78,9 @@ func open(r *report.Report, o *analysis.Options, look tui.Look, width, height in
 			one.Baseline, one.Current = nil, map[string][][]string{report.Baseline: o.Baseline, report.Current: o.Current}[set]
 			return analysis.Trace(ctx, &one, id)
 		},
-		NoTraces: func(string) string { return "" },
-		Args:     "--baseline samples/mercury/baseline --current samples/mercury/current",
-		Inputs:   func(set string) string { return "samples/mercury/" + set },
+		NoTrace: func(_, _ string) string { return "" },
+		Args:    "--baseline samples/mercury/baseline --current samples/mercury/current",
+		Inputs:  func(set string) string { return "samples/mercury/" + set },
 	}
 	s := &session{tui.New(src, look), src, r}
 	s.Resize(width, height)
