@@ -67,6 +67,7 @@ type Finding struct {
 	Check             Check
 	Warnings          []string
 	Doubtful          bool // a warning says that it may be something else: it is weak
+	Open              bool // the data leave a rival open: it is not strong
 
 	// Factor is the replay; Weights reweights the requests, for a change of mix.
 	Factor  Factor

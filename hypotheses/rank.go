@@ -332,7 +332,7 @@ func strength(c *Comparison, f *Finding, change float64) Strength {
 		return Weak
 	}
 	share := f.Explains / math.Abs(change)
-	decided := f.Check.Ran && !f.Check.Against && len(f.Warnings) == 0
+	decided := f.Check.Ran && !f.Check.Against && !f.Open && len(f.Warnings) == 0
 	switch {
 	case f.Lo <= 0 || f.Doubtful || f.Check.Ran && f.Check.Against || share > maxOver:
 		return Weak
