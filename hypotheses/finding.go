@@ -89,8 +89,9 @@ type Finding struct {
 	byChance bool
 
 	// Below names findings that go before this one, as its cause: by kind and
-	// component.
+	// component. after is of one that such a finding went before.
 	Below func(*Finding) bool
+	after bool
 }
 
 // A Factor puts one thing back in a request's plan. values are the stretches of

@@ -110,6 +110,7 @@ func Rank(c *Comparison) *Ranking {
 	a.doubtChance(found)
 	found = append(mix, whole(found)...)
 	order(found)
+	a.rivals(found, sign)
 	for i := range found {
 		f := &found[i]
 		f.Strength = strength(c, f, change)
@@ -317,7 +318,7 @@ func order(found []Finding) {
 		}
 		if last >= 0 {
 			f := found[i]
-			f.Below = nil
+			f.Below, f.after = nil, true
 			copy(found[i:last], found[i+1:last+1])
 			found[last] = f
 			i--

@@ -52,7 +52,7 @@ func TestContentionOfFewKnownPeers(t *testing.T) {
 		was, is := host{2000, 12, 1, 0, 0.4}, host{2000, 12, 1.5, 0.6, 0.4}
 		_, r := against(t, [2]string{was.draw(2 * seed), is.draw(2*seed + 1)}, [2][]word{})
 		f := first(t, r)
-		if f.Kind != "contention" || f.Service != "api" || f.Strength == Weak {
+		if f.Kind != "contention" || f.Service != "api" || f.Strength == Weak || !strings.HasPrefix(f.Check.Rival, "service-time: GET_/x of api: ") {
 			t.Errorf("seed %d: %q", seed, kinds(r))
 		}
 		for _, o := range r.Findings[1:] {
