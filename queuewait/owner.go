@@ -153,7 +153,11 @@ func NewOwners(sets [2]*Data, floors *Floors) *Owners {
 		if sets[i] != nil {
 			calls[i] = sets[i].edges(floors, o.Leads, leads[i])
 			said[i] = sets[i].said()
-			o.Stops[i] = stops(sets[i].Dict, sets[i].Records)
+			e := activityOf(sets[i].Records)
+			o.Stops[i] = e.stops()
+			for p, list := range e.silent(calls[i]) {
+				o.Stops[i][p] = with(o.Stops[i][p], list)
+			}
 		}
 	})
 	var keys []EdgeKey
