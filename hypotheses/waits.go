@@ -602,7 +602,11 @@ func (f *Finding) heldUp(v *queuewait.Verdict, caller, peer string) {
 		where = "on the way back as often: what is lost is sent again; count the TCP retransmits between the two hosts"
 	}
 	f.Evidence = append(f.Evidence, says("spans", x.There+x.Back, "%s", where))
+	if x.MayHaveStopped() {
+		f.Doubtful = true
+		f.Warnings = append(f.Warnings, "no other call was in service while they waited, and few came: a callee that stands still for so short looks the same")
+	}
 	f.Check.Question = "do calls that come later go by those that wait?"
-	f.Check.IfThis, f.Check.IfRival = "yes: each waits for itself", "no: in a queue they wait as well"
-	f.Check.Outcome = prose.Sprintf("%d of %d that waited were passed by calls that did not", x.Passed, x.There+x.Back)
+	f.Check.IfThis, f.Check.IfRival = "yes: they wait no more often than all do", "no: in a queue those that come later wait as well"
+	f.Check.Outcome = prose.Sprintf("%d of %d that came to the callee meanwhile waited", x.Waited[1], x.Behind[1])
 }

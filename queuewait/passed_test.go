@@ -7,9 +7,9 @@ import (
 	"github.com/tailscope/tailscope/trace"
 )
 
-// A way is 1,400 calls in 28 s from one process to another that works 3 to 5 ms, times slow, on each; delay says what holds
+// oneByOne is 1,400 calls in 28 s from one process to another that works 3 to 5 ms, times slow, on each; delay says what holds
 // a call up on the way there and on the way back.
-func way(t *testing.T, slow float64, delay func(rng *rand.Rand, at int64) (there, back int64)) *Data {
+func oneByOne(t *testing.T, slow float64, delay func(rng *rand.Rand, at int64) (there, back int64)) *Data {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(5, 6))
 	s := trace.NewStore(trace.NewTables())
@@ -66,7 +66,7 @@ func TestSingleCallsThatOthersPass(t *testing.T) {
 			return begun - at, 0
 		}, NoOwner, false},
 	} {
-		was, is := way(t, 1, never), way(t, x.slow, x.delay)
+		was, is := oneByOne(t, 1, never), oneByOne(t, x.slow, x.delay)
 		var v *Verdict
 		for _, y := range NewOwners([2]*Data{was, is}, NewFloors(was.Queues, is.Queues)).All() {
 			if y.Key.Site == Between {
@@ -76,7 +76,7 @@ func TestSingleCallsThatOthersPass(t *testing.T) {
 		if v.Owner != x.want {
 			t.Errorf("%s: owner %s, want %s: %+v", x.name, v.Owner, x.want, v.Tests)
 		}
-		if x.want == Network && (v.Passing == nil || v.Passing.There < minPassed || v.Passing.Back > 0 != x.back) {
+		if x.want == Network && (v.Passing == nil || v.Passing.There < 10 || v.Passing.Back > 0 != x.back) {
 			t.Errorf("%s: %+v", x.name, v.Passing)
 		}
 	}

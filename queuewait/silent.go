@@ -23,7 +23,7 @@ const (
 // those stretches together the process does nothing. In a queue others end before the wait does, and calls that are held up
 // on the way do not keep the process from going on.
 func (e *activity) silent(calls map[EdgeKey][]Call) map[graph.ProcID][]Stop {
-	waits := map[graph.ProcID][]*Call{}
+	waits, waited := map[graph.ProcID][]*Call{}, map[graph.ProcID]map[trace.Time]bool{}
 	for k, list := range calls {
 		if k.Site != Between {
 			continue
@@ -31,20 +31,25 @@ func (e *activity) silent(calls map[EdgeKey][]Call) map[graph.ProcID][]Stop {
 		for i := range list {
 			if c := &list[i]; c.Wait >= minStop && c.Slack <= c.Wait/2 && float64(c.Given-c.Asked) >= oneWay*float64(c.Wait) {
 				waits[c.Callee] = append(waits[c.Callee], c)
+				if waited[c.Callee] == nil {
+					waited[c.Callee] = map[trace.Time]bool{}
+				}
+				waited[c.Callee][c.GivenThere] = true
 			}
 		}
 	}
 	out := map[graph.ProcID][]Stop{}
 	for p, list := range waits {
 		w, marks := e.work[p], e.marks[p]
-		if w == nil || len(w.starts) < 2 || len(list) < minSilent {
+		if w == nil || len(list) < minSilent {
 			continue
 		}
 		slices.SortFunc(list, func(x, y *Call) int {
 			return cmp.Or(cmp.Compare(x.GivenThere, y.GivenThere), cmp.Compare(y.Wait, x.Wait))
 		})
+		usual := e.startsAfter(p, waited[p])
 		var found []Stop
-		var time int64
+		promised := 0.0
 		inside, ends := 0, 0
 		upTo := marks[0].at
 		for _, c := range list {
@@ -56,7 +61,8 @@ func (e *activity) silent(calls map[EdgeKey][]Call) map[graph.ProcID][]Stop {
 			upTo = c.GivenThere
 			a, _ := slices.BinarySearchFunc(marks, from+1, func(m mark, t trace.Time) int { return cmp.Compare(m.at, t) })
 			b, _ := slices.BinarySearchFunc(marks, to, func(m mark, t trace.Time) int { return cmp.Compare(m.at, t) })
-			time, inside = time+int64(to-from), inside+b-a
+			promised += usual(to - from)
+			inside += b - a
 			before, _ := slices.BinarySearch(w.ends, c.GivenThere-releasedIn)
 			until, _ := slices.BinarySearch(w.ends, c.GivenThere+sameEvent)
 			if until > before {
@@ -69,11 +75,32 @@ func (e *activity) silent(calls map[EdgeKey][]Call) map[graph.ProcID][]Stop {
 				}
 			}
 		}
-		rate := float64(len(w.starts)) / float64(w.starts[len(w.starts)-1]-w.starts[0]+1)
-		promised := rate * float64(time)
 		if len(found) >= minSilent && promised >= missedStarts && float64(inside) <= lively*promised && float64(ends) < released*float64(len(found)) {
 			out[p] = found
 		}
 	}
 	return out
+}
+
+// comparedStarts is how many starts that nobody waited for tell what a process usually begins after one.
+const comparedStarts = 64
+
+// startsAfter is how many spans of served calls a process begins on average in a time after one that did not wait: balanced
+// calls come less close together than chance has it.
+func (e *activity) startsAfter(p graph.ProcID, waited map[trace.Time]bool) func(trace.Time) float64 {
+	starts := e.work[p].starts
+	var some []int
+	for i := 0; i < len(starts); i += 1 + len(starts)/comparedStarts {
+		if !waited[starts[i]] {
+			some = append(some, i)
+		}
+	}
+	return func(within trace.Time) float64 {
+		n := 0
+		for _, i := range some {
+			at, _ := slices.BinarySearch(starts, starts[i]+within)
+			n += max(0, at-i-1)
+		}
+		return float64(n) / float64(max(1, len(some)))
+	}
 }

@@ -40,6 +40,19 @@ func TestStopsOfAQuietProcess(t *testing.T) {
 			}
 			return calls
 		}, false},
+		{"its calls come evenly, and one in eight asks for a name first, which takes 150 ms", func() (calls []servedCall) {
+			rng := rand.New(rand.NewPCG(14, 1))
+			for i := range int64(800) {
+				at := i * 250 * msNS
+				begun := at + 200_000
+				if rng.IntN(8) == 0 {
+					begun += 150 * msNS
+				}
+				ended := begun + (4+i%5)*msNS
+				calls = append(calls, servedCall{op: "quote", at: at, begun: begun, ended: ended, read: ended + 200_000, done: ended + 300_000})
+			}
+			return calls
+		}, false},
 		{"one call in twelve asks for a name first, which takes 150 ms", func() (calls []servedCall) {
 			rng := rand.New(rand.NewPCG(13, 1))
 			for i, at := range steady(13, 4, 200) {
