@@ -57,7 +57,7 @@ func (a *Asking) queues() []*queue {
 				}
 				waits[i][slot].ns = append(waits[i][slot].ns, x)
 				waits[i][slot].w = append(waits[i][slot].w, weight)
-				in[i][v.Key] = append(in[i][v.Key], a.holding(q, j, v, p.Steps[k].Call()))
+				in[i][v.Key] = append(in[i][v.Key], a.holding(l, q, j, v, p.Steps[k].Call()))
 				if waited[i][v.Key] == nil {
 					waited[i][v.Key] = map[int]int64{}
 				}
@@ -210,11 +210,17 @@ func (a *Asking) byMix(reweighted []float64) map[*queue][2]float64 {
 
 // waitOf is the likely wait in a step, and who owns it; nil where nobody does.
 func (a *Asking) waitOf(l *summary.Ledger, q *summary.Request, s *graph.Step) (int64, *queuewait.Verdict) {
-	if s.Leave || s.Call() == 0 {
+	if s.Call() == 0 {
 		return 0, nil
 	}
 	c := &q.Calls[s.Call()]
 	owners := l.Calibration.Owners
+	if s.Leave {
+		if v := owners.Of(c, queuewait.Inside); s.Client() && v.Claimed() {
+			return min(l.Inside(q.Record, s.Call()), max(0, s.NS)), v
+		}
+		return 0, nil
+	}
 	if s.Client() {
 		if v := owners.Of(c, queuewait.Lead); v.Claimed() {
 			floor, _ := owners.Leads.Of(c.Slot)
@@ -273,14 +279,8 @@ func (a *Asking) gapsBack(b *queue, share float64) Factor {
 		q := a.request(j)
 		for k := range p.Steps {
 			s := &p.Steps[k]
-			if s.Leave || s.Call() == 0 || s.Client() != (b.v.Key.Site == queuewait.Lead) {
-				continue
-			}
-			if a.cur().Set.Calibration.Owners.Of(&q.Calls[s.Call()], b.v.Key.Site) != b.v {
-				continue
-			}
 			x, v := a.waitOf(l, q, s)
-			if v == nil || x == 0 {
+			if v != b.v || x == 0 {
 				continue
 			}
 			slot := a.Relative(q, q.Calls[s.Call()].Slot)
@@ -392,8 +392,11 @@ func (a *Asking) waitFinding(b *queue, kind string) Finding {
 		rival = "network: the way between the hosts"
 	}
 	f.Claim = fmt.Sprintf("calls of %s wait for %s, %s on average where it was %s", op, where, prose.Ns(is.Wait), prose.Ns(was.Wait))
-	f.Evidence = append(f.Evidence,
-		numbers("spans", is.N, "ms", was.Wait/1e6, is.Wait/1e6, "mean wait before "+op+" beyond the usual"),
+	wait := numbers("spans", is.N, "ms", was.Wait/1e6, is.Wait/1e6, "mean wait before "+op+" beyond the usual")
+	if b.v.Key.Site == queuewait.Inside {
+		wait.Source, wait.Statement = "metrics", "mean wait for a connection within the client spans of "+op
+	}
+	f.Evidence = append(f.Evidence, wait,
 		numbers("spans", is.N, "ms", was.Hold/1e6, is.Hold/1e6, "mean time of "+op+" once it is served"),
 	)
 	for _, t := range b.v.Tests {
@@ -413,6 +416,10 @@ func (a *Asking) waitFinding(b *queue, kind string) Finding {
 	}
 	if was.Limit > 0 || is.Limit > 0 {
 		f.Evidence = append(f.Evidence, numbers("spans", is.N, "calls", num(was.Limit), num(is.Limit), "looks like a limit of "+limit(is)+" in service at once"))
+	}
+	if b.v.MeanOnly() {
+		f.Doubtful = true
+		f.Warnings = append(f.Warnings, "which calls waited is not known: what the pool's metrics say of all of them is taken off the longest")
 	}
 	if m := b.v.Model; m.OK {
 		f.Evidence = append(f.Evidence, says("spans", is.N, "the queue run again gives the waits observed (%s for %s); of the change of %s, %s come from the limit, %s from longer holds, %s from arrivals",

@@ -23,7 +23,7 @@ const (
 	ServerQueue Owner = "server-queue"
 	Network     Owner = "network"
 	Pause       Owner = "pause"
-	Own         Owner = "service-time" // the caller's own time, at a Lead that no test claims
+	Own         Owner = "service-time" // what no test claims of the caller's own time, at a Lead, or of an unknown callee's, Inside
 )
 
 // A Test is one question of whose queue it was, with its answer.
@@ -87,6 +87,8 @@ type Verdict struct {
 
 	// WakeUp is how long after a release the next call starts, in ns.
 	WakeUp int64
+
+	inside [2]*inside // how long calls waited within their client spans, of each side
 }
 
 // Claimed reports whether the excess of the edge's gaps is a wait in a queue.
@@ -98,7 +100,7 @@ func (v *Verdict) Claimed() bool {
 type Owners struct {
 	dict   *graph.Dict
 	edges  map[EdgeKey]*Verdict
-	bySlot [2][]*Verdict // the same by site and slot
+	bySlot [sites][]*Verdict // the same by site and slot
 	Leads  *Floors
 	Stops  [2]map[graph.ProcID][]Stop // of each set's processes
 }
@@ -121,7 +123,9 @@ func (o *Owners) All() []*Verdict {
 	}
 	var all []*Verdict
 	for _, v := range o.edges {
-		all = append(all, v)
+		if v != nil {
+			all = append(all, v)
+		}
 	}
 	slices.SortFunc(all, func(a, b *Verdict) int {
 		return cmp.Or(cmp.Compare(a.Key.Caller, b.Key.Caller), cmp.Compare(a.Key.Target, b.Key.Target), cmp.Compare(a.Key.Site, b.Key.Site))
@@ -199,7 +203,7 @@ type asker struct {
 
 func (a *asker) verdict() *Verdict {
 	a.v = &Verdict{Key: a.key, Owner: NoOwner}
-	if a.key.Site == Lead {
+	if a.key.Site != Between {
 		a.v.Owner = Own
 	}
 	most, worst := 0.0, 1
@@ -213,6 +217,12 @@ func (a *asker) verdict() *Verdict {
 			most, worst = total, i
 		}
 	}
+	if a.key.Site == Inside {
+		if !a.within() {
+			return nil
+		}
+		return a.decide()
+	}
 	if most == 0 {
 		return a.v
 	}
@@ -223,6 +233,11 @@ func (a *asker) verdict() *Verdict {
 	a.metrics(worst)
 	a.inFlight(worst)
 	a.passed(worst)
+	return a.decide()
+}
+
+// decide lets the first test that speaks say whose queue it is, and asks about the queue.
+func (a *asker) decide() *Verdict {
 	for i := range a.v.Tests {
 		if t := &a.v.Tests[i]; t.Says != "" {
 			t.Decided = true

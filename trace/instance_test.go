@@ -25,7 +25,7 @@ func TestAnAddressNamesAnInstance(t *testing.T) {
 		tab := NewTables()
 		r := tab.Resource(tab.AddResource(x.attrs))
 		if host, instance := tab.String(r.Host), tab.String(r.Instance); host != x.host || instance != x.instance {
-			t.Errorf("%s: host %q, instance %q; want %q, %q", x.attrs, host, instance, x.host, x.instance)
+			t.Errorf("host %q, instance %q; want %q, %q", host, instance, x.host, x.instance)
 		}
 	}
 }
