@@ -330,7 +330,12 @@ func (a *Asking) standstills() []*standstill {
 	}) {
 		s := by[k]
 		_, was := s.sum(summary.Baseline)
-		if n, is := s.sum(summary.Current); n >= minPauses && is >= pausesRose*was {
+		n, is := s.sum(summary.Current)
+		all := n // of the process, whichever endpoint they kept waiting
+		for p := range s.stops[summary.Current] {
+			all = max(all, len(a.cur().Set.Calibration.Owners.Stops[summary.Current][p]))
+		}
+		if n > 0 && all >= minPauses && is >= pausesRose*was {
 			many[k.service] = append(many[k.service], s)
 			a.still = append(a.still, s)
 		}
