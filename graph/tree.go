@@ -9,7 +9,7 @@ import (
 )
 
 // Group sorts the spans of a store into traces. It calls f for each trace, in
-// the order of trace ids; f must not keep refs.
+// the order in which they begin in the store; f must not keep refs.
 func Group(s *trace.Store, f func(id trace.TraceID, refs []trace.SpanRef)) {
 	g := GroupTraces(s)
 	for i := range g.Len() {
@@ -24,7 +24,9 @@ type Traces struct {
 	refs []trace.SpanRef
 }
 
-// GroupTraces sorts the spans of a store into traces, in the order of their ids.
+// GroupTraces sorts the spans of a store into traces, in the order in which they
+// begin in the store: neighbours in the input are neighbours in memory, and tell of
+// the same seconds.
 func GroupTraces(s *trace.Store) *Traces {
 	n := s.Len()
 	place := make(map[trace.TraceID]int32, n/8+1)
@@ -47,18 +49,13 @@ func GroupTraces(s *trace.Store) *Traces {
 		at[r] = last
 		counts[last]++
 	}
-	order := make([]int32, len(ids))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(a, b int32) int { return ids[a].Compare(ids[b]) })
-	t := &Traces{ids: make([]trace.TraceID, len(ids)), ends: make([]int32, len(ids)), refs: make([]trace.SpanRef, n)}
+	t := &Traces{ids: ids, ends: make([]int32, len(ids)), refs: make([]trace.SpanRef, n)}
 	offset := make([]int32, len(ids))
 	var sum int32
-	for i, p := range order {
+	for p, c := range counts {
 		offset[p] = sum
-		sum += counts[p]
-		t.ids[i], t.ends[i] = ids[p], sum
+		sum += c
+		t.ends[p] = sum
 	}
 	for r, p := range at {
 		t.refs[offset[p]] = trace.SpanRef(r)
