@@ -161,6 +161,7 @@ func (a *Asking) byMix(reweighted []float64) map[*queue][2]float64 {
 	}
 	perRequest := func(b *queue, side int, w []float64) float64 {
 		var calls, requests float64
+		through := a.through(side, b)
 		for j, q := range a.Sides[side].Counted {
 			x := float64(q.Weight) / graph.OneRequest
 			if w != nil {
@@ -168,7 +169,7 @@ func (a *Asking) byMix(reweighted []float64) map[*queue][2]float64 {
 			}
 			requests += x
 			for i := range q.Calls {
-				if q.Set.Calibration.Owners.Of(&q.Calls[i], b.v.Key.Site) == b.v {
+				if c := &q.Calls[i]; through[c.Slot] && c.Client.Seen() {
 					calls += x
 				}
 			}
@@ -266,9 +267,19 @@ func (a *Asking) waitBack(b *queue, share float64) Factor {
 	}
 }
 
+// through tells of each slot whether its calls wait in a queue, if anywhere.
+func (a *Asking) through(side int, b *queue) []bool {
+	out := make([]bool, a.Reading.Dict.Slots())
+	for slot := range out {
+		out[slot] = a.Sides[side].Set.Calibration.Owners.OfSlot(graph.SlotID(slot), b.v.Key.Site) == b.v
+	}
+	return out
+}
+
 // gapsBack puts a share of the gaps in which calls of a queue wait back to what they were.
 func (a *Asking) gapsBack(b *queue, share float64) Factor {
 	l := summary.NewLedger(a.cur().Set.Calibration)
+	through := a.through(summary.Current, b)
 	return func(j int, p *graph.Plan, values []int64) {
 		q := a.request(j)
 		for k := range p.Steps {
@@ -276,7 +287,7 @@ func (a *Asking) gapsBack(b *queue, share float64) Factor {
 			if s.Leave || s.Call() == 0 || s.Client() != (b.v.Key.Site == queuewait.Lead) {
 				continue
 			}
-			if a.cur().Set.Calibration.Owners.Of(&q.Calls[s.Call()], b.v.Key.Site) != b.v {
+			if c := &q.Calls[s.Call()]; !through[c.Slot] || !c.Client.Seen() {
 				continue
 			}
 			x, v := a.waitOf(l, q, s)

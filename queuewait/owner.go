@@ -102,13 +102,21 @@ type Owners struct {
 
 // Of is the verdict on the edge of a call, nil if it has none.
 func (o *Owners) Of(c *graph.Call, site Site) *Verdict {
-	if o == nil || !c.Client.Seen() {
+	if !c.Client.Seen() {
 		return nil
 	}
-	if list := o.bySlot[site]; int(c.Slot) < len(list) {
-		return list[c.Slot]
+	return o.OfSlot(c.Slot, site)
+}
+
+// OfSlot is the verdict on the edge of the calls of a slot, nil if it has none.
+func (o *Owners) OfSlot(slot graph.SlotID, site Site) *Verdict {
+	if o == nil {
+		return nil
 	}
-	return o.edges[key(o.dict, c.Slot, site)] // a slot that no kept record has
+	if list := o.bySlot[site]; int(slot) < len(list) {
+		return list[slot]
+	}
+	return o.edges[key(o.dict, slot, site)] // a slot that no kept record has
 }
 
 // All is all verdicts, by caller, target and site.
