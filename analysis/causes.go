@@ -37,16 +37,18 @@ func (a *analyzer) causes(e *report.Endpoint, v *view, nodes map[graph.SlotID]re
 		e.Hypotheses = append(e.Hypotheses, h)
 	}
 	if focus {
-		e.Focus = &report.Focus{Quantile: report.Float(r.Focus), Latency: a.quantile(v, r.Focus), UnexplainedMs: msOf(r.Left)}
+		e.Focus = &report.Focus{Quantile: report.Float(r.Focus), Latency: a.quantile(v, r.Focus), UnexplainedMs: msOf(r.Left.NS), UnexplainedCIMs: between(r.Left)}
 		e.Focus.Allocation, e.Focus.AllocationScale = a.allocation(v, nodes, r.Focus)
 	}
-	if !math.IsNaN(r.Unexplained) {
-		e.Unexplained = &report.Unexplained{Ms: msOf(r.Unexplained), CIMs: report.Interval{}}
+	if !math.IsNaN(r.Unexplained.NS) {
+		e.Unexplained = &report.Unexplained{Ms: msOf(r.Unexplained.NS), CIMs: between(r.Unexplained)}
 	}
 	a.mix(e, r)
 	e.MixSplit = a.mixSplit(r.Mix)
 	a.actions(e, v, r)
 }
+
+func between(e hypotheses.Effect) report.Interval { return report.Between(e.Lo/1e6, e.Hi/1e6) }
 
 func (a *analyzer) mixSplit(m *hypotheses.MixSplit) *report.MixSplit {
 	if m == nil {

@@ -30,6 +30,26 @@ type Loaded struct {
 	seen *seen // what only spans can tell; nil unless an inspection asks
 }
 
+// A Held is a request that can be opened though its traces are gone: a snapshot
+// holds all its spans.
+type Held struct {
+	Set string // report.Baseline or report.Current
+	summary.WholeRequest
+}
+
+// Held is the requests that can be opened, of snapshots only. It is not to be asked
+// of what was used up.
+func (l *Loaded) Held() (held []Held) {
+	for side, runs := range l.Sides {
+		for _, s := range runs {
+			for _, q := range s.Requests() {
+				held = append(held, Held{setName(side), q})
+			}
+		}
+	}
+	return held
+}
+
 // Load reads all runs. An unusable input is an *ingest.InputError.
 func Load(ctx context.Context, o *Options) (*Loaded, error) {
 	l := &Loaded{Defects: trace.Tally{}, Unknown: map[string]int64{}}
@@ -89,7 +109,7 @@ func (l *Loaded) run(ctx context.Context, o *Options, side int, paths []string) 
 	if o.Split != "" {
 		return l.split(src)
 	}
-	s := summary.New()
+	s := o.summary()
 	judge := o.judge
 	if l.seen != nil {
 		judge = func() graph.Judge { return l.seen.requests(o.judge()) }
@@ -107,6 +127,15 @@ func (l *Loaded) run(ctx context.Context, o *Options, side int, paths []string) 
 	}
 	s.Metrics = src.metrics()
 	return []*summary.Summary{s}, nil
+}
+
+// summary is an empty summary.
+func (o *Options) summary() *summary.Summary {
+	s := summary.New()
+	if o.Whole {
+		s.KeepWhole()
+	}
+	return s
 }
 
 // snapshot reads path if it is a snapshot file.

@@ -31,6 +31,10 @@ type Options struct {
 	First    func(*report.Report)  // is told of the rows before their causes are known; may be nil
 	Version  string
 
+	// Whole keeps some requests of each endpoint span by span: what is read is meant
+	// for a snapshot, from which they can be opened.
+	Whole bool
+
 	// Memory bounds what an analysis takes, in bytes: spans beyond their share of
 	// it are kept on disk, and of records beyond theirs a sample. Zero: no bound.
 	Memory  int64

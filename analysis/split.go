@@ -195,7 +195,7 @@ func (l *Loaded) split(src *source) ([]*summary.Summary, error) {
 			l.LeftOut = append(l.LeftOut, report.LeftOut{What: "traces", Count: int64(without), Why: fmt.Sprintf("they have neither of the two values of %s that are compared; --split %s=VALUE compares one with the rest", c.key, c.key)})
 		}
 	}
-	sides := [2]*summary.Summary{summary.New(), summary.New()}
+	sides := [2]*summary.Summary{o.summary(), o.summary()}
 	err = src.each(func(store *trace.Store) error {
 		c.store = store
 		for i, s := range sides {

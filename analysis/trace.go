@@ -21,12 +21,16 @@ import (
 type TraceError struct {
 	ID      string
 	Matches int
-	Of      int // traces in the input
+	Of      int  // traces in the input
+	Held    bool // the input is snapshots: the traces are those that they hold whole
 }
 
 func (e *TraceError) Error() string {
 	if e.Matches > 1 {
 		return fmt.Sprintf("%d of %d traces begin with %q: give more of the id", e.Matches, e.Of, e.ID)
+	}
+	if e.Held {
+		return fmt.Sprintf("none of the %d traces that are kept whole in the snapshot has the id %q: it holds a few of each endpoint", e.Of, e.ID)
 	}
 	return fmt.Sprintf("none of %d traces has the id %q", e.Of, e.ID)
 }
@@ -38,30 +42,21 @@ func Trace(ctx context.Context, o *Options, id string) (*report.Trace, error) {
 	if len(o.Current) != 1 || len(o.Baseline) != 0 {
 		return nil, fmt.Errorf("analysis: a trace is looked up in one data set")
 	}
-	src, err := read(ctx, o, o.Current[0])
-	if err != nil {
-		return nil, err
-	}
-	defer src.close()
-	s := summary.New()
 	f := &finder{id: id}
-	err = src.each(func(part *trace.Store) error {
-		s.AddParallel(part, o.judge, nil)
-		src.o.Bound(s)
-		f.look(part)
-		return nil
-	})
+	s, err := f.search(ctx, o, o.Current[0])
 	if err != nil {
 		return nil, err
 	}
 	if len(f.found) != 1 {
-		return nil, &TraceError{id, len(f.found), f.traces}
+		return nil, &TraceError{id, len(f.found), f.traces, f.held != nil}
 	}
 	want := f.found[0]
 	store := trace.NewStore(trace.NewTables())
 	o.names(store)
-	if err := store.AddPacked(f.spans); err != nil {
-		return nil, err
+	for _, spans := range f.spans {
+		if err := store.AddPacked(spans); err != nil {
+			return nil, err
+		}
 	}
 	refs := make([]trace.SpanRef, store.Len())
 	for i := range refs {
@@ -127,24 +122,84 @@ type finder struct {
 	traces int
 	found  []trace.TraceID
 	exact  bool
-	spans  []byte // of the last found, packed
+	spans  [][]byte // of the one that was found, packed
 	packer trace.Packer
+
+	held map[trace.TraceID]bool // in snapshots, which may hold a trace in parts: all, and whether it is meant; else nil
+}
+
+// search looks in all paths, and returns the summary of them.
+func (f *finder) search(ctx context.Context, o *Options, paths []string) (*summary.Summary, error) {
+	if s, err := f.snapshots(paths); s != nil || err != nil {
+		return s, err
+	}
+	src, err := read(ctx, o, paths)
+	if err != nil {
+		return nil, err
+	}
+	defer src.close()
+	s := summary.New()
+	return s, src.each(func(part *trace.Store) error {
+		s.AddParallel(part, o.judge, nil)
+		src.o.Bound(s)
+		f.look(part)
+		return nil
+	})
+}
+
+// snapshots looks in snapshots, if that is what all paths are: in what they hold
+// of traces, to be judged by all that they tell of.
+func (f *finder) snapshots(paths []string) (*summary.Summary, error) {
+	var all *summary.Summary
+	for _, path := range paths {
+		runs, ok, err := snapshot(path)
+		if !ok || err != nil {
+			return nil, err
+		}
+		for _, s := range runs {
+			if all == nil {
+				all = s
+			} else {
+				all.Merge(s)
+			}
+		}
+	}
+	if all == nil {
+		return nil, nil
+	}
+	f.held = map[trace.TraceID]bool{}
+	return all, all.EachWhole(f.look)
 }
 
 func (f *finder) look(store *trace.Store) {
 	exact := store.TextTraceID([]byte(f.id))
 	prefix := strings.ToLower(f.id)
 	graph.Group(store, func(t trace.TraceID, refs []trace.SpanRef) {
-		f.traces++
-		switch text := store.TraceIDText(t); {
+		text := store.TraceIDText(t)
+		again, part := f.held[t]
+		if !part {
+			f.traces++
+		}
+		note := func(meant bool) {
+			if f.held != nil {
+				f.held[t] = meant
+			}
+		}
+		switch {
 		case t == exact || text == f.id:
-			f.found, f.exact = []trace.TraceID{t}, true
+			if !f.exact {
+				f.found, f.exact, again = nil, true, false
+			}
 		case !f.exact && f.id != "" && (strings.HasPrefix(strings.ToLower(text), prefix) || strings.HasPrefix(strings.TrimLeft(text, "0"), prefix)):
-			f.found = append(f.found, t)
 		default:
+			note(false)
 			return
 		}
-		f.spans = f.packer.Append(f.spans[:0], store, refs)
+		note(true)
+		if !again {
+			f.found, f.spans = append(f.found, t), nil
+		}
+		f.spans = append(f.spans, f.packer.Append(nil, store, refs))
 	})
 }
 

@@ -150,14 +150,22 @@ func redirects(s *trace.Store, r trace.SpanRef) bool {
 		return false
 	}
 	for _, text := range [3]string{s.AttrText(r, "error.type", "exception.type"), s.AttrText(r, "db.response.status_code"), s.String(s.StatusMessage(r))} {
-		low := strings.NewReplacer("_", "", "-", "", " ", "", "'", "").Replace(strings.ToLower(text))
-		for _, w := range redirections {
-			if strings.HasPrefix(low, w) || len(w) > 5 && strings.Contains(low, w) {
-				return true
-			}
+		if redirection(text) != "" {
+			return true
 		}
 	}
 	return false
+}
+
+// redirection is the word of a text that says that another node is to be asked.
+func redirection(text string) string {
+	low := strings.NewReplacer("_", "", "-", "", " ", "", "'", "").Replace(strings.ToLower(text))
+	for _, w := range redirections {
+		if strings.HasPrefix(low, w) || len(w) > 5 && strings.Contains(low, w) {
+			return w
+		}
+	}
+	return ""
 }
 
 // redirections is how systems with shards say that another node is to be asked,

@@ -164,20 +164,31 @@ func (c *Comparison) side(i int, counted []*summary.Request) error {
 		s.Metered = s.Set.Metered[c.Endpoint.Name]
 	}
 	c.Sides[i] = s
-	n := len(counted)
-	cols := stats.Requests{Seed: c.Options.Seed, Latency: make([]int64, n), Weight: make([]float64, n), Second: make([]int64, n), Run: make([]int, n), Key: make([]uint64, n)}
+	var err error
+	s.Sample, err = c.sample(s, func(j int) (int64, float64, bool) {
+		return counted[j].Duration(), float64(counted[j].Weight) / graph.OneRequest, true
+	})
+	return err
+}
+
+// sample is what of gives of a side's counted requests: a length in ns and a weight, or that it has none.
+func (c *Comparison) sample(s *Side, of func(j int) (ns int64, weight float64, ok bool)) (*stats.Sample, error) {
+	n := len(s.Counted)
+	cols := stats.Requests{Seed: c.Options.Seed, Latency: make([]int64, 0, n), Weight: make([]float64, 0, n), Second: make([]int64, 0, n), Run: make([]int, 0, n), Key: make([]uint64, 0, n)}
 	weighted := false
-	for j, q := range counted {
-		cols.Latency[j], cols.Weight[j] = q.Duration(), float64(q.Weight)/graph.OneRequest
-		cols.Second[j], cols.Run[j], cols.Key[j] = floorSecond(int64(q.Start())), int(q.Run), Key(q.Record)
-		weighted = weighted || q.Weight != graph.OneRequest
+	for j, q := range s.Counted {
+		ns, w, ok := of(j)
+		if !ok {
+			continue
+		}
+		cols.Latency, cols.Weight = append(cols.Latency, ns), append(cols.Weight, w)
+		cols.Second, cols.Run, cols.Key = append(cols.Second, floorSecond(int64(q.Start()))), append(cols.Run, int(q.Run)), append(cols.Key, Key(q.Record))
+		weighted = weighted || w != 1
 	}
 	if !weighted {
 		cols.Weight = nil
 	}
-	var err error
-	s.Sample, err = stats.NewSample(cols)
-	return err
+	return stats.NewSample(cols)
 }
 
 // pair compares the sides, where both have requests.

@@ -46,7 +46,7 @@ func TestCausesAreAskedAboutTheQuantileThatShowsTheChange(t *testing.T) {
 	if !near(f.Explains, d.Change, 0.3) || f.Target.NS == f.Explains {
 		t.Errorf("explains %.0f ns of %.0f ns at the focus, %.0f ns at the target", f.Explains, d.Change, f.Target.NS)
 	}
-	if r.Left > d.Change/2 || math.IsNaN(r.Unexplained) {
+	if r.Left.NS > d.Change/2 || r.Left.Lo > 0 || r.Left.Hi < 0 || math.IsNaN(r.Unexplained.NS) {
 		t.Errorf("left %.0f ns, unexplained %.0f ns", r.Left, r.Unexplained)
 	}
 

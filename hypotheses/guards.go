@@ -222,3 +222,10 @@ func (c *Comparison) runsGuard() Guard {
 	}
 	return guard(GuardRuns, GuardOK, "%d and %d runs: the variation between runs decides", c.Pair.Base.Runs(), c.Pair.Cur.Runs())
 }
+
+func sideName(side int) string {
+	if side == summary.Baseline {
+		return "baseline"
+	}
+	return "current"
+}

@@ -16,12 +16,14 @@ type Ranking struct {
 	Findings []Finding
 
 	// Unexplained is what is left of the target quantile's change with all
-	// findings put back together; NaN where nothing was asked.
-	Unexplained float64
+	// findings put back together; NaN where nothing was asked. Its interval is that of a change from the baseline to what
+	// the replay gives: what is uncertain of the replay itself is in the findings'.
+	Unexplained Effect
 
 	// Focus is the quantile that the findings are ranked at, see [Comparison.Focus], and Left what is left of its change:
 	// the target and Unexplained where the target shows the change.
-	Focus, Left float64
+	Focus float64
+	Left  Effect
 
 	// Inexact is the share of requests in which something had to be cut to fit,
 	// so that a replay stands on times that were not recorded.
@@ -52,7 +54,8 @@ const (
 // Rank asks all kinds of causes about a comparison. It is for every verdict but
 // no-regression.
 func Rank(c *Comparison) *Ranking {
-	r := &Ranking{Unexplained: math.NaN(), Left: math.NaN(), Focus: c.Options.Quantile}
+	nothing := Effect{math.NaN(), math.NaN(), math.NaN()}
+	r := &Ranking{Unexplained: nothing, Left: nothing, Focus: c.Options.Quantile}
 	if c.Pair == nil {
 		return r
 	}
@@ -121,10 +124,10 @@ func Rank(c *Comparison) *Ranking {
 	}
 	// What was measured differently is asked about before anything else.
 	r.Findings = append(c.measurements(), found...)
-	r.Left = sign*change - a.together(found, sign, r.Focus)
+	r.Left = a.left(found, sign, r.Focus)
 	r.Unexplained = r.Left
 	if r.Focus != target {
-		r.Unexplained = sign*c.Pair.Delta(target, 0.95).Change - a.together(found, sign, target)
+		r.Unexplained = a.left(found, sign, target)
 	}
 	if r.Mix = a.mixSplit; r.Mix == nil {
 		var worst *Attribute
@@ -196,26 +199,16 @@ func (a *Asking) doubtChance(found []Finding) {
 func (a *Asking) chance(of func(side, j int) (ns int64, ok bool)) float64 {
 	var samples [2]*stats.Sample
 	for i, s := range a.Sides {
-		cols := stats.Requests{Seed: a.Options.Seed}
-		weighted := false
-		for j, q := range s.Counted {
+		var err error
+		samples[i], err = a.sample(s, func(j int) (int64, float64, bool) {
 			ns, ok := of(i, j)
-			if !ok {
-				continue
-			}
-			w := float64(q.Weight) / graph.OneRequest
+			w := float64(s.Counted[j].Weight) / graph.OneRequest
 			if i == summary.Current {
 				w = a.weights[j]
 			}
-			weighted = weighted || w != 1
-			cols.Latency, cols.Weight = append(cols.Latency, max(ns, 0)), append(cols.Weight, w)
-			cols.Second, cols.Run, cols.Key = append(cols.Second, floorSecond(int64(q.Start()))), append(cols.Run, int(q.Run)), append(cols.Key, Key(q.Record))
-		}
-		if !weighted {
-			cols.Weight = nil
-		}
-		var err error
-		if samples[i], err = stats.NewSample(cols); err != nil || samples[i].N() == 0 {
+			return max(ns, 0), w, ok
+		})
+		if err != nil || samples[i].N() == 0 {
 			return 0 // one set has none: nothing to compare with
 		}
 	}
@@ -248,11 +241,11 @@ func (a *Asking) put(f *Finding) []int64 {
 	return out
 }
 
-// together is what all findings put back in one replay take away of quantile q.
-func (a *Asking) together(found []Finding, sign, q float64) float64 {
+// left is how far quantile q of the current set stays from the baseline's when all findings are put back in one replay,
+// in the direction of sign.
+func (a *Asking) left(found []Finding, sign, q float64) Effect {
 	plans := a.plans
 	var factors []Factor
-	weights := a.weights
 	for i := range found {
 		f := &found[i]
 		if f.Plans != nil {
@@ -263,21 +256,23 @@ func (a *Asking) together(found []Finding, sign, q float64) float64 {
 		}
 		factors = append(factors, f.Factor)
 	}
-	out := make([]int64, len(plans))
 	var e graph.Evaluator
 	var values []int64
-	for j, p := range plans {
-		values = p.Values(values)
+	replayed, err := a.sample(a.Sides[summary.Current], func(j int) (int64, float64, bool) {
+		values = plans[j].Values(values)
 		for _, f := range factors {
-			f(j, p, values)
+			f(j, plans[j], values)
 		}
-		out[j] = e.Latency(p, values, nil)
+		return max(e.Latency(plans[j], values, nil), 0), a.weights[j], true
+	})
+	if err != nil || replayed.N() == 0 {
+		return Effect{math.NaN(), math.NaN(), math.NaN()}
 	}
-	plain := make([]float64, len(weights))
-	for j := range plain {
-		plain[j] = float64(a.request(j).Weight) / graph.OneRequest
+	d := stats.NewPair(a.base().Sample, replayed, a.Options).Delta(q, 0.95)
+	if sign < 0 {
+		return Effect{-d.Change, -d.Interval.Hi, -d.Interval.Lo}
 	}
-	return sign * float64(stats.Quantile(a.latency, plain, q)-stats.Quantile(out, weights, q))
+	return Effect{d.Change, d.Interval.Lo, d.Interval.Hi}
 }
 
 // order ranks findings by what they explain. Those that explain the same

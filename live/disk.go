@@ -212,7 +212,7 @@ func (e *Engine) resume() error {
 			}
 			w := e.windows[index]
 			if w == nil {
-				w = newWindow(index)
+				w = e.newWindow(index)
 				e.windows[index] = w
 			}
 			for _, r := range runs {

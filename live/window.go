@@ -25,12 +25,14 @@ type window struct {
 	bytes   int64 // of its records and folds, about
 	points  int64 // metric points that did not fit
 
+	whole bool // snapshots of it keep some requests whole
+
 	looked int   // how often it was looked at while open
 	told   *told // what such looks found
 }
 
-func newWindow(index int64) *window {
-	return &window{index: index, parts: map[string]*summary.Summary{}, told: &told{}}
+func (e *Engine) newWindow(index int64) *window {
+	return &window{index: index, parts: map[string]*summary.Summary{}, whole: e.o.Dir != "" || e.o.NoReports, told: &told{}}
 }
 
 // A completed window is encoded: it changes no more, and takes a tenth of the
@@ -82,17 +84,22 @@ func (e *Engine) window(at trace.Time, now time.Time) (w *window, future bool) {
 	}
 	w = e.windows[i]
 	if w == nil {
-		w = newWindow(i)
+		w = e.newWindow(i)
 		e.windows[i] = w
 	}
 	w.touched = now
 	return w, future
 }
 
+// part is the part of a version. Its snapshot keeps some requests whole, unless it
+// is nobody's to read.
 func (w *window) part(version string) *summary.Summary {
 	s := w.parts[version]
 	if s == nil {
 		s = summary.New()
+		if w.whole && version != metricsPart {
+			s.KeepWhole()
+		}
 		w.parts[version] = s
 	}
 	return s

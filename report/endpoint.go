@@ -218,9 +218,10 @@ type Focus struct {
 	Quantile Float    `json:"quantile"` // 0..1
 	Latency  Quantile `json:"latency"`  // its values and their change
 
-	Allocation      List[Allocation] `json:"allocation"`       // as the endpoint's, of this quantile
-	AllocationScale Pair             `json:"allocation_scale"` // its factor
-	UnexplainedMs   Num              `json:"unexplained_ms"`   // of its change
+	Allocation      List[Allocation] `json:"allocation"`        // as the endpoint's, of this quantile
+	AllocationScale Pair             `json:"allocation_scale"`  // its factor
+	UnexplainedMs   Num              `json:"unexplained_ms"`    // of its change
+	UnexplainedCIMs Interval         `json:"unexplained_ci_ms"` // of what is left of it
 }
 
 // HighestClosed is the highest quantile whose interval is closed.

@@ -11,7 +11,7 @@ func (s *Summary) Bytes() int64 {
 
 // FoldBytes is Bytes without records.
 func (s *Summary) FoldBytes() int64 {
-	return s.Dict.Bytes() + s.Graph.Bytes() + s.Queues.Bytes() + s.Metrics.Bytes()
+	return s.Dict.Bytes() + s.Graph.Bytes() + s.Queues.Bytes() + s.Metrics.Bytes() + s.Whole.bytes()
 }
 
 // BoundFolds makes what is kept of waits coarser until s takes about so many bytes

@@ -119,9 +119,11 @@ func (t ticket) compare(o ticket) int {
 }
 
 // ticketOf draws by the trace's id and the entry's.
-func ticketOf(r *graph.Record) ticket {
+func ticketOf(r *graph.Record) ticket { return ticket{ticketHash(r.TraceID, r.Entry), r.Weight} }
+
+func ticketHash(id trace.TraceID, entry trace.SpanID) uint64 {
 	h := uint64(0x9e3779b97f4a7c15)
-	for _, v := range [3]uint64{binary.BigEndian.Uint64(r.TraceID[:8]), binary.BigEndian.Uint64(r.TraceID[8:]), uint64(r.Entry)} {
+	for _, v := range [3]uint64{binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:]), uint64(entry)} {
 		h ^= v
 		h ^= h >> 33
 		h *= 0xff51afd7ed558ccd
@@ -129,7 +131,7 @@ func ticketOf(r *graph.Record) ticket {
 		h *= 0xc4ceb9fe1a85ec53
 		h ^= h >> 33
 	}
-	return ticket{h, r.Weight}
+	return h
 }
 
 // below lowers the bound to t if it is less.
@@ -287,6 +289,9 @@ func (s *Summary) sample() {
 // whenever it was bounded before, if the bounds were as large. It must not be
 // called while an Adder is in use.
 func (s *Summary) Bound(bytes int64) {
+	if s.Whole != nil {
+		s.Whole.bound(s.Dict, bytes/4)
+	}
 	if s.Kept == nil {
 		sum := s.Dict.Bytes()
 		for _, r := range s.Records {

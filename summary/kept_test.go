@@ -70,6 +70,7 @@ func TestAddingToWhatWasBounded(t *testing.T) {
 	whole := summarize(spans)
 	whole.Bound(limit)
 	step := New()
+	step.KeepWhole()
 	for k := range 7 {
 		store := trace.NewStore(trace.NewTables())
 		tracetest.Fill(store, half(spans, k, 7))

@@ -23,6 +23,7 @@ func summarize(spans []tracetest.RandomSpan) *Summary {
 	store := trace.NewStore(trace.NewTables())
 	tracetest.Fill(store, spans)
 	s := New()
+	s.KeepWhole()
 	s.AddSpans(store, judge)
 	return s
 }
@@ -168,11 +169,15 @@ func FuzzDecode(f *testing.F) {
 	f.Add(Encode([]*Summary{summarize(tracetest.Random(rand.New(rand.NewPCG(1, 2)), 2))}))
 	f.Add([]byte(Magic))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if s, err := decode(data); err == nil { // the checksum left out, or nothing would get past it
+		if s, err := decode(data, version); err == nil { // the checksum left out, or nothing would get past it
 			s.Canonicalize()
 			l := NewLedger(calibrate(s))
 			for _, r := range s.Records {
 				l.Charge(r)
+			}
+			_ = s.EachWhole(func(*trace.Store) {})
+			if _, err := decode(s.append(nil), version); err != nil {
+				t.Fatalf("what was read cannot be read again: %v", err)
 			}
 		}
 	})
@@ -210,6 +215,7 @@ func TestAddingInParallel(t *testing.T) {
 	keep := func(refs []trace.SpanRef) bool { return len(refs) != 3 }
 	build := func(add func(s *Summary, store *trace.Store)) []byte {
 		s := New()
+		s.KeepWhole()
 		for i := range 2 {
 			store := trace.NewStore(trace.NewTables())
 			tracetest.Fill(store, half(spans, i, 2))

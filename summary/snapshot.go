@@ -18,8 +18,12 @@ import (
 const Magic = "tailscope snapshot\n"
 
 // version is that of the snapshot's encoding. Files of another version are
-// refused: what they mean may have changed.
-const version = 3
+// refused, for what they mean may have changed; but not those of oldest on, which
+// lack only what came later: before version 4 no requests were kept whole.
+const (
+	version = 4
+	oldest  = 3
+)
 
 // What is missing of a record, in bits.
 const (
@@ -59,8 +63,9 @@ func Decode(data []byte) ([]*Summary, error) {
 		return nil, ErrNotSnapshot
 	}
 	d := &graph.Decoder{Bytes: rest}
-	if v := d.Uint(); d.Err == nil && v != version {
-		return nil, fmt.Errorf("snapshot of version %d; this tailscope reads version %d", v, version)
+	v := d.Uint()
+	if d.Err == nil && (v < oldest || v > version) {
+		return nil, fmt.Errorf("snapshot of version %d; this tailscope reads versions %d to %d", v, oldest, version)
 	}
 	var runs []*Summary
 	for n := d.Length(5); n > 0 && d.Err == nil; n-- {
@@ -72,7 +77,7 @@ func Decode(data []byte) ([]*Summary, error) {
 		if binary.LittleEndian.Uint32(sum) != crc32.Checksum(content, castagnoli) {
 			return nil, fmt.Errorf("corrupt snapshot: run %d does not match its checksum", len(runs)+1)
 		}
-		s, err := decode(content)
+		s, err := decode(content, v)
 		if err != nil {
 			return nil, fmt.Errorf("corrupt snapshot: run %d: %w", len(runs)+1, err)
 		}
@@ -129,7 +134,7 @@ func (s *Summary) append(to []byte) []byte {
 	for _, r := range s.Records {
 		to = appendRecord(to, r)
 	}
-	return s.Kept.append(to)
+	return s.Whole.append(s.Kept.append(to))
 }
 
 func appendRecord(to []byte, r *graph.Record) []byte {
@@ -212,7 +217,7 @@ func appendRecord(to []byte, r *graph.Record) []byte {
 	return to
 }
 
-func decode(content []byte) (*Summary, error) {
+func decode(content []byte, version uint64) (*Summary, error) {
 	d := &graph.Decoder{Bytes: content}
 	s := New()
 	text := func() string { return string(d.Take(d.Length(1))) }
@@ -263,6 +268,9 @@ func decode(content []byte) (*Summary, error) {
 		}
 	}
 	s.Kept = decodeKept(d, s.Dict, s.Records)
+	if version >= 4 {
+		s.Whole = decodeWhole(d, s.Dict)
+	}
 	if d.Err != nil || len(d.Bytes) > 0 {
 		return nil, errors.New("cut short or followed by something else")
 	}

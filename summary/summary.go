@@ -50,6 +50,9 @@ type Summary struct {
 
 	// Kept says which of the requests the Records are; nil: all.
 	Kept *Kept
+
+	// Whole is the requests that are kept span by span; nil: none are.
+	Whole *Whole
 }
 
 // New returns an empty Summary.
@@ -92,6 +95,10 @@ func (s *Summary) AddParallel(store *trace.Store, judge func() graph.Judge, keep
 	var wg sync.WaitGroup
 	for i := 1; i < n; i++ {
 		parts[i] = New()
+		if s.Whole != nil {
+			parts[i].KeepWhole()
+			parts[i].Whole.level = s.Whole.level
+		}
 		fork, j := store.Fork(), judge()
 		wg.Go(func() { parts[i].addRange(fork, j, keep, traces, cuts[i], cuts[i+1]) })
 	}
@@ -166,6 +173,7 @@ func (a *Adder) Add(id trace.TraceID, refs []trace.SpanRef) {
 		c.Defects.Add(d.Kind, where)
 	}
 	a.folder.Producers(tree)
+	first := len(s.Records)
 	apart := a.apart[:0] // the spans of what is no request
 	a.builder.Records(tree, func(r *graph.Record, spans []graph.Refs) {
 		if r.Standing == graph.Stream || r.Standing == graph.Scheduled {
@@ -185,6 +193,9 @@ func (a *Adder) Add(id trace.TraceID, refs []trace.SpanRef) {
 			}
 		}
 	})
+	if s.Whole != nil {
+		s.Whole.offer(s.Dict, tree, s.Records[first:])
+	}
 	slices.Sort(apart)
 	a.apart = apart
 	for i, r := range tree.Spans {
@@ -217,6 +228,11 @@ func (s *Summary) Merge(o *Summary) {
 		o.Kept.remap(m)
 		s.Kept.merge(o.Kept)
 		s.compact()
+	}
+	if o.Whole != nil {
+		s.KeepWhole()
+		o.Whole.remap(m)
+		s.Whole.merge(s.Dict, o.Whole)
 	}
 	s.Graph.Merge(o.Graph, m)
 	s.Queues.Merge(o.Queues, m)
@@ -256,7 +272,13 @@ func (s *Summary) Canonicalize() {
 	if s.Kept != nil {
 		s.Kept.use(used)
 	}
+	if s.Whole != nil {
+		s.Whole.use(used)
+	}
 	dict, m := s.Dict.Canonical(used)
+	if s.Whole != nil {
+		s.Whole.remap(m)
+	}
 	if s.Kept != nil {
 		s.Kept.remap(m)
 	}

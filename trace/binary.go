@@ -3,6 +3,7 @@ package trace
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"unsafe"
 )
@@ -11,10 +12,37 @@ import (
 // them, their texts and resources too, so that they can be read into any other
 // store. It keeps its scratch memory between calls.
 type Packer struct {
+	// Plain leaves out what only its spans' owner should read; nil: nothing is.
+	Plain *Plain
+
 	strings   codes
 	resources codes
 	scopes    codes
 	body      []byte
+}
+
+// Plain says what is written of the free text of spans. Trace states are left
+// out.
+type Plain struct {
+	Message func(text string) string // what is written of a status message
+	Event   func(name string) bool   // whether an event's name is written; one without name and attributes is not
+}
+
+// events is what is written of a span's events.
+func (p *Plain) events(s *Store, events []Event) []Event {
+	if p == nil {
+		return events
+	}
+	var kept []Event
+	for _, e := range events {
+		if !p.Event(s.String(e.Name)) {
+			e.Name = 0
+		}
+		if e.Name != 0 || len(e.Attrs) > 0 {
+			kept = append(kept, e)
+		}
+	}
+	return kept
 }
 
 // codes numbers ids as they are met.
@@ -86,7 +114,10 @@ func (p *Packer) Append(to []byte, s *Store, refs []SpanRef) []byte {
 		if i > 0 && s.traceIDs[r] == lastTrace {
 			flags |= packedSameTrace
 		}
-		message, state, events, links := s.statusMessages[r], s.traceStates[r], s.events[r], s.links[r]
+		message, state, events, links := s.statusMessages[r], s.traceStates[r], p.Plain.events(s, s.events[r]), s.links[r]
+		if p.Plain != nil {
+			message, state = s.InternString(p.Plain.Message(s.String(message))), 0
+		}
 		if message != 0 {
 			flags |= packedMessage
 		}
@@ -196,6 +227,52 @@ func (p *Packer) Append(to []byte, s *Store, refs []SpanRef) []byte {
 	}
 	uint(uint64(len(refs)))
 	return append(b, spans...)
+}
+
+// PackedBytes is what a Packer may write of spans at most: it counts texts as
+// often as they are met.
+func (s *Store) PackedBytes(refs []SpanRef) int64 {
+	n := int64(0)
+	text := func(id StringID) { n += int64(4 + len(s.String(id))) }
+	attrs := func(list []Attr) {
+		n += 4
+		for _, a := range list {
+			text(a.Key)
+			text(a.Value.text())
+		}
+	}
+	resource, scope := ResourceID(math.MaxUint32), ScopeID(math.MaxUint32)
+	for _, r := range refs {
+		n += 64
+		text(s.names[r])
+		attrs(s.Attrs(r))
+		if s.resources[r] != resource {
+			resource = s.resources[r]
+			attrs(s.Resource(resource).Attrs)
+		}
+		if s.scopes[r] != scope {
+			scope = s.scopes[r]
+			c := s.Scope(scope)
+			text(c.Name)
+			text(c.Version)
+			text(c.Attrs.text())
+		}
+		if len(s.statusMessages)+len(s.traceStates) > 0 {
+			text(s.statusMessages[r])
+			text(s.traceStates[r])
+		}
+		if len(s.events) > 0 {
+			for _, e := range s.events[r] {
+				n += 10
+				text(e.Name)
+				attrs(e.Attrs)
+			}
+		}
+		if len(s.links) > 0 {
+			n += int64(24 * len(s.links[r]))
+		}
+	}
+	return n
 }
 
 // ErrPacked is what AddPacked returns for bytes that no Packer wrote.

@@ -215,7 +215,7 @@ func (a *App) pop() {
 // openTraces loads one request, or two to compare.
 func (a *App) openTraces(refs ...TraceRef) {
 	for _, r := range refs {
-		if why := a.noTraces(r.Set); why != "" {
+		if why := a.noTrace(r); why != "" {
 			a.status = why
 			return
 		}
@@ -229,11 +229,11 @@ func (a *App) openTraces(refs ...TraceRef) {
 	a.want(LoadTraces{a.req, refs})
 }
 
-func (a *App) noTraces(set string) string {
-	if a.src.NoTraces == nil {
+func (a *App) noTrace(r TraceRef) string {
+	if a.src.NoTrace == nil {
 		return ""
 	}
-	return a.src.NoTraces(set)
+	return a.src.NoTrace(r.Set, r.ID)
 }
 
 // compare marks a request, or compares it with the one that is marked.

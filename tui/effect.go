@@ -17,8 +17,12 @@ type Source struct {
 	// Trace finds one request of a set, report.Baseline or report.Current.
 	Trace func(ctx context.Context, set, id string) (*report.Trace, error)
 
-	// NoTraces says why no request of a set can be opened; "" where they can. Nil: all can.
-	NoTraces func(set string) string
+	// NoTrace says why a request of a set cannot be opened; "" where it can. Nil: all can.
+	NoTrace func(set, id string) string
+
+	// Held is the requests of an endpoint that can be opened where not all can, the slowest first. Nil: there are none
+	// besides those that the report names.
+	Held func(set, service, operation string) []report.Exemplar
 
 	Args   string                  // input of the commands that are copied: "--baseline a --current b", quoted for a shell
 	Inputs func(set string) string // the paths of one set, quoted for a shell

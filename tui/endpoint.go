@@ -51,12 +51,7 @@ func newEndpoint(a *App, r *report.Report, e *report.Endpoint) screen {
 		d.link(lateLine(e), func(a *App) { a.push(newLate(a, r, e)) })
 	}
 	s.take("Requests worth")
-	if len(e.Exemplars) > 0 {
-		d.heading("Requests worth opening")
-		for i := range e.Exemplars {
-			d.exemplar(a, &e.Exemplars[i])
-		}
-	}
+	d.requests(a, e)
 	var parts []*report.Endpoint
 	if e.Whole() {
 		for i := range r.Endpoints {
@@ -162,12 +157,36 @@ func partLine(r *report.Report, e *report.Endpoint) string {
 	return fmt.Sprintf("%s · %s %s · %s · %s requests", word, quantileName(r.Run.Quantile), now, part, count(e.Requests.Current.Sampled))
 }
 
+// requests is the requests of an endpoint that are worth opening; where not all can be, those that can as well.
+func (d *document) requests(a *App, e *report.Endpoint) {
+	if len(e.Exemplars) == 0 {
+		return
+	}
+	d.heading("Requests worth opening")
+	named := map[TraceRef]bool{}
+	for i := range e.Exemplars {
+		x := &e.Exemplars[i]
+		named[TraceRef{x.Set, x.TraceID}] = true
+		d.exemplar(a, x)
+	}
+	if a.src.Held == nil {
+		return
+	}
+	for _, set := range []string{report.Current, report.Baseline} {
+		for _, x := range a.src.Held(set, e.Service, e.Operation) {
+			if !named[TraceRef{set, x.TraceID}] {
+				d.exemplar(a, &x)
+			}
+		}
+	}
+}
+
 // exemplar is a line that opens a request.
 func (d *document) exemplar(a *App, x *report.Exemplar) {
 	ref := TraceRef{x.Set, x.TraceID}
 	id, _ := escape.Elide(name(x.TraceID), 32)
 	line := fmt.Sprintf("%s · %s · %s · %s", sideName(x.Set), ms(x.DurationMs), name(x.Why), id)
-	p := part{line: line, ref: &ref, why: a.noTraces(x.Set)}
+	p := part{line: line, ref: &ref, why: a.noTrace(ref)}
 	if p.why == "" {
 		p.open = func(a *App) { a.openTraces(ref) }
 	}
@@ -217,12 +236,7 @@ func newCause(a *App, r *report.Report, e *report.Endpoint, h *report.Hypothesis
 		d.heading("Late work and attempts")
 		d.link(lateLine(e), func(a *App) { a.push(newLate(a, r, e)) })
 	}
-	if len(e.Exemplars) > 0 {
-		d.heading("Requests worth opening")
-		for i := range e.Exemplars {
-			d.exemplar(a, &e.Exemplars[i])
-		}
-	}
+	d.requests(a, e)
 	return d
 }
 
@@ -247,11 +261,6 @@ func newLate(a *App, r *report.Report, e *report.Endpoint) screen {
 	d.notes = s.notes
 	d.blocks(s.take("Late work", "Work after", "Attempts")...)
 	d.blocks(page.Para{Text: page.Text{{S: "What other timeouts would do (a sweep) is not in this report.", Tone: page.Dim}}})
-	for i := range e.Exemplars {
-		if i == 0 {
-			d.heading("Requests worth opening")
-		}
-		d.exemplar(a, &e.Exemplars[i])
-	}
+	d.requests(a, e)
 	return d
 }

@@ -38,12 +38,7 @@ func newQueue(a *App, r *report.Report, e *report.Endpoint, q *report.Queue) scr
 			d.parts = append(d.parts, part{draw: func(p *pen, w int) []string { return occupancy(p, side, w) }})
 		}
 	}
-	for i := range e.Exemplars {
-		if i == 0 {
-			d.heading("Requests worth opening")
-		}
-		d.exemplar(a, &e.Exemplars[i])
-	}
+	d.requests(a, e)
 	return d
 }
 

@@ -62,6 +62,7 @@ func analyze(c *cobra.Command, args []string, f *analyzeFlags) error {
 	if f.saveBase != "" && len(o.Baseline) == 0 {
 		return &usageError{"--save-baseline without a baseline", "give --baseline PATH, or --save for a single data set"}
 	}
+	o.Whole = f.save != "" || f.saveBase != ""
 	show := page.Options{Brief: f.brief}
 	if c.Flags().Changed("top") {
 		if show.Top = f.top; show.Top == 0 {

@@ -30,6 +30,7 @@ are joined run by run.`,
 				if err := f.options(&o); err != nil {
 					return err
 				}
+				o.Whole = true
 				o.Current, o.Stdin = [][]string{{path}}, c.InOrStdin()
 				l, err := analysis.Load(c.Context(), &o)
 				if err != nil {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -91,25 +93,32 @@ func dataSource(flags *pflag.FlagSet, args []string, o analysis.Options) *tui.So
 			paths[set] = append(paths[set], run...)
 		}
 	}
+	var held holding
 	return &tui.Source{
 		Report: func(ctx context.Context, progress func(done, total int64), first func(*report.Report)) (*report.Report, error) {
 			o := o
 			o.First = first
 			o.Progress = func(p ingest.Progress) { progress(p.Bytes, p.Total) }
-			return analysis.Run(ctx, &o)
+			l, err := analysis.Load(ctx, &o)
+			if err != nil {
+				return nil, err
+			}
+			held.note(l.Held())
+			return analysis.AnalyzeContext(ctx, l, &o)
 		},
 		Trace: traceOf(paths, o),
-		NoTraces: func(set string) string {
+		NoTrace: func(set, id string) string {
 			for _, p := range paths[set] {
 				if p == "-" {
 					return "the requests came from standard input, which cannot be read again"
 				}
 			}
-			if len(paths[set]) == 1 && isSnapshot(paths[set][0]) {
-				return "a snapshot does not hold whole requests; tailscope trace ID PATH reads the traces it was made of"
+			if snapshots(paths[set]) {
+				return held.lacks(set, id)
 			}
 			return ""
 		},
+		Held:   held.of,
 		Args:   commandLine(flags, args),
 		Inputs: func(set string) string { return quoted(paths[set]) },
 	}
@@ -124,25 +133,51 @@ func reportSource(path string, o analysis.Options) (*tui.Source, error) {
 	paths := map[string][]string{}
 	reasons := map[string]string{}
 	for _, file := range r.Ingest.Files {
-		paths[file.Set] = append(paths[file.Set], file.Path)
-		switch {
-		case file.Format == snapshotFormat:
-			reasons[file.Set] = "the report was made from a snapshot, which does not hold whole requests"
-		case !exists(file.Path):
-			reasons[file.Set] = file.Path + ", from which the report was made, is not here"
+		at := file.Path
+		if beside := filepath.Join(filepath.Dir(path), filepath.Base(at)); file.Format == snapshotFormat && !exists(at) && exists(beside) {
+			at = beside // serve and the exporter write reports beside the snapshots they are made of
+		}
+		paths[file.Set] = append(paths[file.Set], at)
+		if !exists(at) {
+			reasons[file.Set] = at + ", from which the report was made, is not here"
 		}
 	}
+	var held holding
 	return &tui.Source{
-		Report: func(context.Context, func(done, total int64), func(*report.Report)) (*report.Report, error) {
+		Report: func(ctx context.Context, _ func(done, total int64), _ func(*report.Report)) (*report.Report, error) {
+			for set, files := range paths {
+				if reasons[set] != "" || !snapshots(files) {
+					continue
+				}
+				o := o
+				o.Baseline, o.Current = nil, nil
+				for _, f := range files {
+					o.Current = append(o.Current, []string{f})
+				}
+				l, err := analysis.Load(ctx, &o)
+				if err != nil {
+					reasons[set] = err.Error()
+					continue
+				}
+				all := l.Held()
+				for i := range all {
+					all[i].Set = set
+				}
+				held.note(all)
+			}
 			return r, nil
 		},
 		Trace: traceOf(paths, o),
-		NoTraces: func(set string) string {
+		NoTrace: func(set, id string) string {
 			if len(paths[set]) == 0 {
 				return "the report names no file of this set"
 			}
+			if reasons[set] == "" && snapshots(paths[set]) {
+				return held.lacks(set, id)
+			}
 			return printable(reasons[set])
 		},
+		Held:   held.of,
 		Args:   reportArgs(paths),
 		Inputs: func(set string) string { return quoted(paths[set]) },
 	}, nil
@@ -188,6 +223,42 @@ func traceOf(paths map[string][]string, o analysis.Options) func(context.Context
 	}
 }
 
+// holding is the requests that snapshots hold whole.
+type holding struct {
+	mu  sync.Mutex
+	all []analysis.Held
+}
+
+func (h *holding) note(more []analysis.Held) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(h.all, more...)
+}
+
+// lacks says why a request of a set cannot be opened; "" if it can.
+func (h *holding) lacks(set, id string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range h.all {
+		if h.all[i].Set == set && h.all[i].TraceID.String() == id {
+			return ""
+		}
+	}
+	return "it is not among the few requests that the snapshot keeps whole; tailscope trace ID PATH reads the traces it was made of"
+}
+
+// of is the requests of an endpoint that can be opened, the slowest first.
+func (h *holding) of(set, service, operation string) (list []report.Exemplar) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range h.all {
+		if q := &h.all[i]; q.Set == set && q.Service == service && q.Operation == operation {
+			list = append(list, report.Exemplar{TraceID: q.TraceID.String(), Set: set, DurationMs: report.Ms(q.NS), Percentile: report.Null, Why: "kept whole"})
+		}
+	}
+	return list
+}
+
 const (
 	snapshotFormat = "tailscope-snapshot"
 	sniffed        = 4096 // bytes that tell what a file is
@@ -214,6 +285,16 @@ func begins(path string) []byte {
 func isReport(path string) bool {
 	b := bytes.TrimSpace(begins(path))
 	return len(b) > 0 && b[0] == '{' && bytes.Contains(b, []byte(`"`+report.ReportV1+`"`))
+}
+
+// snapshots reports whether all paths are snapshots.
+func snapshots(paths []string) bool {
+	for _, p := range paths {
+		if !isSnapshot(p) {
+			return false
+		}
+	}
+	return len(paths) > 0
 }
 
 func isSnapshot(path string) bool { return bytes.HasPrefix(begins(path), []byte(summary.Magic)) }

@@ -1,5 +1,6 @@
-// Command screens draws the screens of tailscope tui that the README shows: the
-// program itself on samples/mercury, as SVG into docs/screens.
+// Command screens draws the screens of tailscope tui that the documents show: the
+// program itself on samples/mercury, as SVG into docs/screens and as text into
+// docs/tui.md.
 //
 //	go run ./internal/screens
 package main
@@ -23,91 +24,159 @@ import (
 const (
 	width, height = 110, 32
 	dir           = "docs/screens"
+
+	manual                = "docs/tui.md"
+	manualWidth, manualHt = 120, 45
+	begin, end            = "<!-- begin screens -->\n", "<!-- end screens -->\n"
 )
 
 func main() {
 	log.SetFlags(0)
-	shots, err := draw(".")
+	r, o, err := read(".")
 	if err != nil {
 		log.Fatal(err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		log.Fatal(err)
 	}
-	for name, svg := range shots {
+	for name, svg := range pictures(r, o) {
 		if err := os.WriteFile(filepath.Join(dir, name+".svg"), []byte(svg), 0o644); err != nil {
 			log.Fatal(err)
 		}
 	}
+	text, err := os.ReadFile(manual)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := os.WriteFile(manual, []byte(insert(string(text), texts(r, o))), 0o644); err != nil {
+		log.Fatal(err)
+	}
 }
 
-// draw goes through the sample below root as a user would, and draws what is seen.
-func draw(root string) (map[string]string, error) {
+// read analyses the sample below root.
+func read(root string) (*report.Report, *analysis.Options, error) {
 	o := analysis.New()
-	base, cur := filepath.Join(root, "samples/mercury/baseline"), filepath.Join(root, "samples/mercury/current")
-	o.Baseline, o.Current = [][]string{{base}}, [][]string{{cur}}
+	o.Baseline, o.Current = [][]string{{filepath.Join(root, "samples/mercury/baseline")}}, [][]string{{filepath.Join(root, "samples/mercury/current")}}
 	r, err := analysis.Run(context.Background(), &o)
-	if err != nil {
-		return nil, err
-	}
+	return r, &o, err
+}
+
+// A session is the program, as somebody uses it.
+type session struct {
+	*tui.App
+	src    *tui.Source
+	report *report.Report
+}
+
+func open(r *report.Report, o *analysis.Options, look tui.Look, width, height int) *session {
 	src := &tui.Source{
 		Report: func(context.Context, func(done, total int64), func(*report.Report)) (*report.Report, error) {
 			return r, nil
 		},
 		Trace: func(ctx context.Context, set, id string) (*report.Trace, error) {
-			o := o
-			o.Baseline, o.Current = nil, [][]string{{map[string]string{report.Baseline: base, report.Current: cur}[set]}}
-			return analysis.Trace(ctx, &o, id)
+			one := *o
+			one.Baseline, one.Current = nil, map[string][][]string{report.Baseline: o.Baseline, report.Current: o.Current}[set]
+			return analysis.Trace(ctx, &one, id)
 		},
-		NoTraces: func(string) string { return "" },
-		Args:     "--baseline samples/mercury/baseline --current samples/mercury/current",
-		Inputs:   func(set string) string { return "samples/mercury/" + set },
+		NoTrace: func(_, _ string) string { return "" },
+		Args:    "--baseline samples/mercury/baseline --current samples/mercury/current",
+		Inputs:  func(set string) string { return "samples/mercury/" + set },
 	}
-	a := tui.New(src, tui.Look{Color: true})
-	a.Resize(width, height)
-	answer(a, src, r, a.Start())
+	s := &session{tui.New(src, look), src, r}
+	s.Resize(width, height)
+	s.answer(s.Start())
+	return s
+}
+
+func (s *session) press(keys ...string) {
+	for _, k := range keys {
+		s.answer(s.Press(k))
+	}
+}
+
+func (s *session) find(text string) {
+	s.press("/")
+	for _, c := range text {
+		s.press(string(c))
+	}
+	s.press("enter")
+}
+
+// pictures draws what a user sees on the way to a request.
+func pictures(r *report.Report, o *analysis.Options) map[string]string {
+	s := open(r, o, tui.Look{Color: true}, width, height)
 	shots := map[string]string{}
-	press := func(keys ...string) {
-		for _, k := range keys {
-			answer(a, src, r, a.Press(k))
+	s.press("enter")
+	s.find("client-wait")
+	shots["endpoint"] = svg(s.View())
+	s.press("enter")
+	shots["cause"] = svg(s.View())
+	s.press("esc")
+	s.find("slowest")
+	s.press("enter")
+	shots["trace"] = svg(s.View())
+	return shots
+}
+
+// texts is the same way for the manual, with a queue.
+func texts(r *report.Report, o *analysis.Options) string {
+	s := open(r, o, tui.Look{}, manualWidth, manualHt)
+	var b strings.Builder
+	show := func(title string) {
+		fmt.Fprintf(&b, "### %s\n\n", title)
+		lines := strings.Split(s.View(), "\n")
+		for i, line := range lines {
+			line = strings.TrimRight(line, " ")
+			if line == "" && i > 0 && strings.TrimRight(lines[i-1], " ") == "" {
+				continue // the screen is higher than what it shows
+			}
+			if line != "" {
+				line = "    " + line
+			}
+			b.WriteString(line + "\n")
 		}
+		b.WriteString("\n")
 	}
-	find := func(text string) {
-		press("/")
-		for _, c := range text {
-			press(string(c))
-		}
-		press("enter")
-	}
-	press("enter")
-	find("client-wait")
-	shots["endpoint"] = svg(a.View())
-	press("enter")
-	shots["cause"] = svg(a.View())
-	press("esc")
-	find("slowest")
-	press("enter")
-	shots["trace"] = svg(a.View())
-	return shots, nil
+	show("Endpoints")
+	s.press("enter")
+	s.find("client-wait")
+	show("An endpoint")
+	s.press("enter")
+	show("A cause")
+	s.find("Its queue")
+	s.press("tab", "enter")
+	show("Its queue")
+	s.press("esc", "esc")
+	s.find("slowest")
+	s.press("enter")
+	show("A request")
+	return b.String()
+}
+
+// insert puts the screens into the manual.
+func insert(text, screens string) string {
+	before, rest, _ := strings.Cut(text, begin)
+	_, after, _ := strings.Cut(rest, end)
+	return before + begin + "\n" + screens + end + after
 }
 
 // answer does at once what the screens ask for.
-func answer(a *tui.App, src *tui.Source, r *report.Report, effects []tui.Effect) {
+func (s *session) answer(effects []tui.Effect) {
 	for _, e := range effects {
 		switch e := e.(type) {
 		case tui.Load:
-			a.Loaded(e.Req, tui.NewEndpoints(r), nil)
+			s.Loaded(e.Req, tui.NewEndpoints(s.report), nil)
 		case tui.LoadTraces:
 			var got []*tui.Request
 			var err error
 			for _, ref := range e.Refs {
 				var t *report.Trace
-				if t, err = src.Trace(context.Background(), ref.Set, ref.ID); err != nil {
+				if t, err = s.src.Trace(context.Background(), ref.Set, ref.ID); err != nil {
 					break
 				}
 				got = append(got, tui.NewRequest(t, ref.Set))
 			}
-			a.Traces(e.Req, got, err)
+			s.Traces(e.Req, got, err)
 		}
 	}
 }

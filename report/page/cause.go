@@ -94,7 +94,7 @@ func (b *builder) causes(r *report.Report, e *report.Endpoint) {
 	if u := e.Unexplained; u != nil {
 		left := b.sign(change(u.Ms, u.CIMs))
 		if f := e.Focus; f != nil {
-			left = b.sign(change(f.UnexplainedMs, report.Interval{})) + " at " + quantileName(f.Quantile)
+			left = b.sign(change(f.UnexplainedMs, f.UnexplainedCIMs)) + " at " + quantileName(f.Quantile)
 		}
 		b.para(strong("Unexplained"), plainf(": %s.", left), plain(" Causes name overlapping time: what they explain does not sum."))
 	}
