@@ -10,6 +10,7 @@ import (
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/internal/parallel"
 	"github.com/tailscope/tailscope/internal/prose"
+	"github.com/tailscope/tailscope/internal/radix"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/trace"
 )
@@ -325,9 +326,9 @@ func (a *asker) sides() {
 			meanThere, meanBack = meanThere+float64(t)/float64(len(calls)), meanBack+float64(all-t)/float64(len(calls))
 			slack = max(slack, x.Slack)
 		}
-		slices.Sort(gaps)
-		slices.Sort(ts)
-		slices.Sort(bs)
+		radix.Ints(gaps)
+		radix.Ints(ts)
+		radix.Ints(bs)
 		return float64(gaps[len(gaps)/20]), float64(ts[len(ts)/2]), float64(bs[len(bs)/2]), meanThere, meanBack, slack
 	}
 	low0, there0, back0, meanThere0, meanBack0, _ := stat(0)

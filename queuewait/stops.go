@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/radix"
 	"github.com/tailscope/tailscope/trace"
 )
 
@@ -41,6 +42,26 @@ const (
 type mark struct {
 	at      trace.Time
 	handler int64 // record and call
+}
+
+// sorted is marks by time, and by handler those of one instant.
+func sorted(list []mark) []mark {
+	order := radix.Order(len(list), func(i int) int64 { return int64(list[i].at) })
+	out := make([]mark, len(list))
+	for i, k := range order {
+		out[i] = list[k.Place]
+	}
+	for i := 0; i < len(out); {
+		tie := i + 1
+		for tie < len(out) && out[tie].at == out[i].at {
+			tie++
+		}
+		if tie > i+1 {
+			slices.SortFunc(out[i:tie], func(a, b mark) int { return cmp.Compare(a.handler, b.handler) })
+		}
+		i = tie
+	}
+	return out
 }
 
 // stops finds the stops of every process. Of requests that are not kept no event is seen: the rates are those of the kept.
@@ -91,12 +112,12 @@ func stops(d *graph.Dict, records []*graph.Record) map[graph.ProcID][]Stop {
 		if len(list) < minEvents {
 			continue
 		}
-		slices.SortFunc(list, func(a, b mark) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.handler, b.handler)) })
+		list = sorted(list)
 		rate := float64(len(list)) / float64(list[len(list)-1].at-list[0].at+1)
 		w := work[p]
 		if w != nil {
-			slices.Sort(w.starts)
-			slices.Sort(w.ends)
+			radix.Ints(w.starts)
+			radix.Ints(w.ends)
 		}
 		for i := 1; i < len(list); i++ {
 			gap := list[i].at - list[i-1].at
