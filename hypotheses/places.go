@@ -69,14 +69,19 @@ func (a *Asking) stepsOfAll(side int, work []graph.SlotID) []place {
 	return all
 }
 
-// inRequest is those of bySlot that are of one request.
-func inRequest(list []place, j int) []place {
-	from, _ := slices.BinarySearchFunc(list, int32(j), func(x place, j int32) int { return cmp.Compare(x.req, j) })
-	to := from
-	for to < len(list) && int(list[to].req) == j {
+// inRequest is where those of a list are that are of one request.
+func inRequest(list []place, j int) (from, to int) {
+	for n := len(list); n > 0; {
+		if half := n >> 1; int(list[from+half].req) < j {
+			from, n = from+half+1, n-half-1
+		} else {
+			n = half
+		}
+	}
+	for to = from; to < len(list) && int(list[to].req) == j; {
 		to++
 	}
-	return list[from:to]
+	return from, to
 }
 
 // A lasted is how long something of a request took.

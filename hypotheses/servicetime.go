@@ -141,7 +141,8 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 	steps := a.stepsOfAll(summary.Current, work)
 	own := func(j int, p *graph.Plan, values []int64) {
 		q := a.request(j)
-		for _, x := range inRequest(steps, j) {
+		from, to := inRequest(steps, j)
+		for _, x := range steps[from:to] {
 			k := int(x.at)
 			st := &p.Steps[k]
 			c := &q.Calls[st.Call()]

@@ -17,8 +17,10 @@ import (
 // A queue is the waits of one edge of the endpoint, as they go back.
 type queue struct {
 	v     *queuewait.Verdict
-	slots []graph.SlotID   // relative; the most waiting first
-	in    [2][]holding     // its calls
+	slots []graph.SlotID // relative; the most waiting first
+	in    [2][]holding   // its calls
+	gaps  []place        // the steps in which current calls wait, and how long
+	ns    []int64
 	waits [2]map[int]int64 // of each request that waits in it, in all
 	calls int
 
@@ -70,6 +72,9 @@ func (a *Asking) queues() []*queue {
 					}
 					if !slices.Contains(b.slots, slot) {
 						b.slots = append(b.slots, slot)
+					}
+					if x != 0 {
+						b.gaps, b.ns = append(b.gaps, place{int32(j), int32(k)}), append(b.ns, x)
 					}
 					total[slot] += float64(x) * weight
 					b.calls++
@@ -279,27 +284,24 @@ func (a *Asking) through(side int, b *queue) []bool {
 // gapsBack puts a share of the gaps in which calls of a queue wait back to what they were.
 func (a *Asking) gapsBack(b *queue, share float64) Factor {
 	l := summary.NewLedger(a.cur().Set.Calibration)
-	through := a.through(summary.Current, b)
 	return func(j int, p *graph.Plan, values []int64) {
 		q := a.request(j)
-		for k := range p.Steps {
-			s := &p.Steps[k]
-			if s.Leave || s.Call() == 0 || s.Client() != (b.v.Key.Site == queuewait.Lead) {
-				continue
+		back := func(k int, x int64) {
+			if m, ok := b.maps[a.Relative(q, q.Calls[p.Steps[k].Call()].Slot)]; ok {
+				values[k] -= int64(share * float64(x-m.At(x, a.tie(j, k))))
 			}
-			if c := &q.Calls[s.Call()]; !through[c.Slot] || !c.Client.Seen() {
-				continue
+		}
+		if p == a.plans[j] {
+			from, to := inRequest(b.gaps, j)
+			for i := from; i < to; i++ {
+				back(int(b.gaps[i].at), b.ns[i])
 			}
-			x, v := a.waitOf(l, q, s)
-			if v == nil || x == 0 {
-				continue
+			return
+		}
+		for k := range p.Steps { // in other orders its stretches are others
+			if x, v := a.waitOf(l, q, &p.Steps[k]); v == b.v && x != 0 {
+				back(k, x)
 			}
-			slot := a.Relative(q, q.Calls[s.Call()].Slot)
-			m, ok := b.maps[slot]
-			if !ok {
-				continue
-			}
-			values[k] -= int64(share * float64(x-m.At(x, a.tie(j, k))))
 		}
 	}
 }
