@@ -88,6 +88,6 @@ func (s twoLevels) said(c *Comparison) string {
 	if !s.up {
 		first, then = then, first
 	}
-	return prose.Sprintf("the current side is two: its p%.4g is %s until %s and %s from then on, where the baseline's is %s; compare its parts alone: --split time=%s",
-		100*c.Options.Quantile, prose.Ns(first), at.Format(time.TimeOnly), prose.Ns(then), prose.Ns(c.Sides[summary.Baseline].Sample.Quantile(c.Options.Quantile)), at.Format(time.RFC3339))
+	return prose.Sprintf("the current side is two: its p%.4g is %s at first and %s in the end, where the baseline's is %s; compare what came before and after: --split time=%s",
+		100*c.Options.Quantile, prose.Ns(first), prose.Ns(then), prose.Ns(c.Sides[summary.Baseline].Sample.Quantile(c.Options.Quantile)), at.Format(time.RFC3339))
 }

@@ -349,7 +349,7 @@ func TestGuards(t *testing.T) {
 				return span(at, 1.6*latency(rng, 50))
 			}
 			return span(at, latency(rng, 50))
-		}), GuardWindow, GuardWarn, stats.CannotTell, "from then on"},
+		}), GuardWindow, GuardWarn, stats.CannotTell, "--split time="},
 		{"a little slower everywhere", base, arriving(2, requests, func(rng *rand.Rand, i int, at float64) string {
 			return span(at, 1.015*latency(rng, 50))
 		}), GuardWindow, GuardOK, "", "blocks"},
