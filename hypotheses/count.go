@@ -126,7 +126,7 @@ func (a *Asking) onlySeen(c *count) bool {
 	var around [2]float64 // own time of one span around them
 	for i := range around {
 		ns := 0.0
-		for _, x := range a.own(i, []graph.SlotID{c.t.Parent}) {
+		for _, x := range a.workIn(i, []graph.SlotID{c.t.Parent}) {
 			ns += float64(x.ns)
 		}
 		around[i] = share(ns, float64(len(c.groups[i])))

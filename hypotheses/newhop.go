@@ -143,8 +143,7 @@ func (a *Asking) hopFinding(slot graph.SlotID) Finding {
 		IfRival:  "its caller's own time shrank by as much as the call takes",
 		Ran:      true,
 	}
-	around := []graph.SlotID{s.Parent}
-	was, now := a.partOf(summary.Baseline, a.own(summary.Baseline, around)), a.partOf(summary.Current, a.own(summary.Current, around))
+	was, now := a.own(summary.Baseline, []graph.SlotID{s.Parent}), a.own(summary.Current, []graph.SlotID{s.Parent})
 	f.Check.Outcome = fmt.Sprintf("own time of the caller: %s where it was %s; the call takes %s", prose.Ns(now.at(0.5)), prose.Ns(was.at(0.5)), prose.Ns(is.at(0.5)))
 	f.Check.Against = was.at(0.5)-now.at(0.5) > 0.5*is.at(0.5)
 	if f.Check.Against {

@@ -159,7 +159,7 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 		}
 	}
 	f.Factor = own
-	lengths := [2][]lasted{a.own(summary.Baseline, work), a.own(summary.Current, work)}
+	lengths := [2][]lasted{a.workIn(summary.Baseline, work), a.workIn(summary.Current, work)}
 	f.lengths = func(side, j int) (int64, bool) { return lengthIn(lengths[side], j) }
 	if share := a.tornLeaf(slot); share > maxTorn {
 		f.Doubtful = true
@@ -271,8 +271,13 @@ func (a *Asking) tornLeaf(slot graph.SlotID) float64 {
 	return float64(torn) / float64(n)
 }
 
-// own is the own time of a node in each request in which it works for it, on one side.
-func (a *Asking) own(side int, work []graph.SlotID) []lasted {
+// own is the own time of a node per request, on one side.
+func (a *Asking) own(side int, work []graph.SlotID) *part {
+	return a.partOf(side, a.workIn(side, work))
+}
+
+// workIn is the own time of a node in each request in which it works for it, on one side.
+func (a *Asking) workIn(side int, work []graph.SlotID) []lasted {
 	var out []lasted
 	steps := a.stepsOfAll(side, work)
 	for i := 0; i < len(steps); {
