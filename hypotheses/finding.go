@@ -80,6 +80,7 @@ type Finding struct {
 	limits map[*target]float64 // likewise the targets whose calls time out because they are slower, and the part of their rise
 	wait   *queue
 	of     *target      // whose attempts it is about
+	own    bool         // what goes back is the own time of node
 	node   graph.SlotID // of service-time: whose work; part is the work of which it is a part, NoSlot of a whole
 	part   graph.SlotID
 
