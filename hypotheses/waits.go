@@ -501,7 +501,7 @@ var load = Cause{
 				f.Service = peer
 			}
 			was, is := b.v.Sides[0], b.v.Sides[1]
-			f.Claim = prose.Sprintf("%s gets %.3g calls a second where it was %.3g, or gets them in bursts, and they queue", op, is.PerSecond, was.PerSecond)
+			f.Claim = moreToDo(op, f.Service, was, is)
 			f.Evidence = append([]Evidence{numbers("spans", is.N, "1/s", was.PerSecond, is.PerSecond, "calls of "+op)}, f.Evidence...)
 			f.Check = Check{
 				Question: "does the queue wait as before with the baseline's arrivals, its holds and its limit as they are now?",
@@ -530,6 +530,25 @@ var load = Cause{
 		}
 		return append(out, a.turns("load")...)
 	},
+}
+
+// moreToDo says why a queue has more to do: fewer processes share it, or there are more calls, or they come in bursts.
+func moreToDo(op, service string, was, is *queuewait.Side) string {
+	before, now := was.Plateau.Procs, is.Plateau.Procs
+	switch {
+	case is.PerSecond > (1+arrivalsStood)*was.PerSecond:
+		return prose.Sprintf("%s gets %.3g calls a second where it was %.3g, and they queue", op, is.PerSecond, was.PerSecond)
+	case now > 0 && before > now:
+		serve := "serve"
+		if now == 1 {
+			serve = "serves"
+		}
+		return prose.Sprintf("%s of %s %s what %d did: each gets %.3g calls of %s a second where it got %.3g, and they queue",
+			plural(now, "instance", "instances"), service, serve, before, is.PerSecond/float64(now), op, was.PerSecond/float64(before))
+	case is.Peak > was.Peak && is.Bursts > was.Bursts:
+		return prose.Sprintf("%s gets up to %.0f calls in a second where it was %.0f, and they queue", op, is.Peak, was.Peak)
+	}
+	return prose.Sprintf("%s gets %.3g calls a second where it was %.3g, or gets them in bursts, and they queue", op, is.PerSecond, was.PerSecond)
 }
 
 var network = Cause{
