@@ -624,7 +624,10 @@ func (f *Finding) heldUp(v *queuewait.Verdict, caller, peer string) {
 		}
 	}
 	where := "on the way there alone: a connection or its TLS is set up, a name is asked for, or a proxy holds it; count new connections and time name resolution in " + caller
-	if x.Back*4 >= x.There && x.There*4 >= x.Back {
+	switch {
+	case x.There*4 < x.Back:
+		where = "on the way back alone: large answers, or a proxy that holds them; compare their sizes"
+	case x.Back*4 >= x.There:
 		where = "on the way back as often: what is lost is sent again; count the TCP retransmits between the two hosts"
 	}
 	f.Evidence = append(f.Evidence, says("spans", x.There+x.Back, "%s", where))
