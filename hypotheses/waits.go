@@ -29,6 +29,8 @@ type queue struct {
 	hold, arrivals float64
 	mix            float64     // the share of more arrivals that other requests bring, not more of them
 	held           *[2]float64 // mean hold on both sides, in ns, once asked for
+	others         *holder     // asked for once
+	asked          bool
 	maps           map[graph.SlotID]stats.RankMap
 }
 
