@@ -118,6 +118,11 @@ func (a *analyzer) queueStats(v *view, s *hypotheses.Side) map[queueKey]*queueSt
 			if wait, gap, floor, ok := l.Gap(q.Record, int32(i)); ok {
 				get(queueKey{slot: v.Relative(q, c.Slot), site: queuewait.Between}).add(wait, gap, c.Work.Duration(), floor, w)
 			}
+			if o := l.Calibration.Owners.Of(c, queuewait.Inside); o.Claimed() && !c.ClientEnd.Left() {
+				wait, least, most := o.Inside(l.Calibration.Side, c)
+				get(queueKey{slot: v.Relative(q, c.Slot), site: queuewait.Inside}).
+					add(wait, wait, c.Client.Duration()-wait, queuewait.Floor{Lo: wait - most, Hi: wait - least}, w)
+			}
 		}
 		a.leads(v, q, &l.Walker, func(k queueKey, gap, service int64, floor queuewait.Floor) {
 			get(k).add(floor.Wait(gap), gap, service, floor, w)
@@ -167,7 +172,7 @@ func (a *analyzer) verdictOn(v *view, k queueKey) *queuewait.Verdict {
 		}
 		for _, q := range side.Counted {
 			for i := range q.Calls {
-				if v.Relative(q, q.Calls[i].Slot) == k.slot && q.Calls[i].Client.Seen() && (k.site == queuewait.Lead || q.Calls[i].Paired()) {
+				if v.Relative(q, q.Calls[i].Slot) == k.slot && q.Calls[i].Client.Seen() && (k.site != queuewait.Between || q.Calls[i].Paired()) {
 					return q.Set.Calibration.Owners.Of(&q.Calls[i], k.site)
 				}
 			}
@@ -178,8 +183,11 @@ func (a *analyzer) verdictOn(v *view, k queueKey) *queuewait.Verdict {
 
 // owner says whose queue it is, and what was asked.
 func (a *analyzer) owner(q *report.Queue, v *view, k queueKey) {
-	if k.site == queuewait.Lead {
+	switch k.site {
+	case queuewait.Lead:
 		q.Evidence = "time in the caller before the client span, beyond the usual"
+	case queuewait.Inside:
+		q.Evidence = "time within the client span, by the pool's metrics"
 	}
 	o := a.verdictOn(v, k)
 	if o == nil {

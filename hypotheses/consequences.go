@@ -14,13 +14,16 @@ import (
 type holding struct {
 	req      int32
 	from, to int32 // halves
+	wait     int64 // of that time, not yet in the place
 }
 
 // holding is the place of a call that waited in the queue of v: a thread of the callee is held for as long as its span
 // lasts, a connection of the caller until the caller's ends.
-func (a *Asking) holding(q *summary.Request, j int, v *queuewait.Verdict, call int32) holding {
+func (a *Asking) holding(l *summary.Ledger, q *summary.Request, j int, v *queuewait.Verdict, call int32) holding {
 	h := holding{req: int32(j), from: 2*call + 1, to: 2 * call}
 	switch {
+	case v.Key.Site == queuewait.Inside:
+		h.from, h.wait = 2*call, l.Inside(q.Record, call)
 	case v.Key.Site == queuewait.Lead:
 		h.from = 2 * call
 	case v.Owner == queuewait.ServerQueue:
@@ -51,7 +54,7 @@ func (a *Asking) held(b *queue, side int, plan func(j int) *graph.Plan, f Factor
 			from, _, ok := e.Half(list[i].from)
 			_, to, ok2 := e.Half(list[i].to)
 			if ok && ok2 {
-				sum, weight = sum+w*float64(max(0, to-from)), weight+w
+				sum, weight = sum+w*float64(max(0, to-from-list[i].wait)), weight+w
 			}
 		}
 	}

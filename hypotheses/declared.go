@@ -37,7 +37,8 @@ type saying struct {
 	of   *declared
 }
 
-// waitsIn finds the waits that spans speak of on both sides, and takes them out of the parts: they are nobody's work.
+// waitsIn finds the waits that spans speak of on both sides, and takes them out of the parts: they are nobody's work. So
+// it does with those within client spans of which a pool's metrics speak.
 func (a *Asking) waitsIn() {
 	type key struct {
 		slot   graph.SlotID
@@ -51,7 +52,15 @@ func (a *Asking) waitsIn() {
 		if s == nil {
 			continue
 		}
+		l := summary.NewLedger(s.Set.Calibration)
 		for j, q := range s.Counted {
+			for k := range a.planOf(i, j).Steps {
+				if st := &a.planOf(i, j).Steps[k]; st.Leave && st.Client() {
+					if ns := l.Inside(q.Record, st.Call()); ns > 0 {
+						a.inWait[i][[2]int32{int32(j), int32(k)}] = min(ns, max(0, st.NS))
+					}
+				}
+			}
 			for _, w := range q.Waits {
 				c := &q.Calls[w.Call]
 				if c.Paired() && (w.Client || w.End <= c.Work.Start) {

@@ -186,6 +186,9 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 		f.Check.Query = ""
 		f.Check.Outcome = fmt.Sprintf("the fastest tenth took up to %s where it was %s", prose.Ns(low1), prose.Ns(low0))
 	}
+	if uninstrumented {
+		a.withinClient(slot, &f)
+	}
 	if was, is, ok := a.crowds(slot); ok && !uninstrumented {
 		f.Check.Ran, f.Check.Query = true, ""
 		f.Check.Outcome = prose.Sprintf("with at most %.2g others at work %s where it was %s, with %.2g or more %s where it was %s", is.few, prose.Ns(is.alone.mean()), prose.Ns(was.alone.mean()), is.many, prose.Ns(is.among.mean()), prose.Ns(was.before().mean()))
@@ -199,6 +202,45 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 		f.Against = append(f.Against, says("spans", is.n, "%s", steeperThan(was, is)))
 	}
 	return f
+}
+
+// withinClient asks of a callee without a span whether its client spans hold waits for a connection of the caller: what
+// the pool's metrics say, or which ones would.
+func (a *Asking) withinClient(slot graph.SlotID, f *Finding) {
+	fastest := f.Check.Outcome
+	f.Check = Check{
+		Question: fmt.Sprintf("while client spans of %s are long, does a connection to %s stand idle?", f.Operation, f.Peer),
+		Rival:    "client-wait: calls wait for a connection within the client library of " + f.Service,
+		IfThis:   "yes: what is in use stays below the maximum, and hardly a call waits for one",
+		IfRival:  "no: the pool is full, and calls wait for one as long as the spans grew",
+		Query:    fmt.Sprintf("emit db.client.connection.wait_time, .pending_requests, .count and .max of %s (of HTTP http.client.request.time_in_queue and .open_connections, or the pool's own names): spans alone cannot tell", f.Service),
+	}
+	if fastest != "" {
+		f.Evidence = append(f.Evidence, says("spans", 0, "%s", fastest))
+	}
+	var v *queuewait.Verdict
+	for _, q := range a.cur().Counted {
+		for i := range q.Calls {
+			if q.Calls[i].Client.Seen() && a.Relative(q, q.Calls[i].Slot) == slot {
+				v = a.owner(q, int32(i), queuewait.Inside)
+			}
+		}
+		if v != nil {
+			break
+		}
+	}
+	if v == nil {
+		return
+	}
+	for _, t := range v.Tests {
+		if t.Name != "metrics" {
+			continue
+		}
+		f.Evidence = append(f.Evidence, says("metrics", v.Sides[summary.Current].N, "%s", t.Statement))
+		if t.Says == queuewait.Own || t.Says == queuewait.ClientWait {
+			f.Check.Ran, f.Check.Query, f.Check.Outcome = true, "", t.Statement
+		}
+	}
 }
 
 // maxTorn is the share of torn traces from which the own time of work without

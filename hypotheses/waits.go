@@ -57,7 +57,7 @@ func (a *Asking) queues() []*queue {
 				}
 				waits[i][slot].ns = append(waits[i][slot].ns, x)
 				waits[i][slot].w = append(waits[i][slot].w, weight)
-				in[i][v.Key] = append(in[i][v.Key], a.holding(q, j, v, p.Steps[k].Call()))
+				in[i][v.Key] = append(in[i][v.Key], a.holding(l, q, j, v, p.Steps[k].Call()))
 				if waited[i][v.Key] == nil {
 					waited[i][v.Key] = map[int]int64{}
 				}
@@ -210,11 +210,17 @@ func (a *Asking) byMix(reweighted []float64) map[*queue][2]float64 {
 
 // waitOf is the likely wait in a step, and who owns it; nil where nobody does.
 func (a *Asking) waitOf(l *summary.Ledger, q *summary.Request, s *graph.Step) (int64, *queuewait.Verdict) {
-	if s.Leave || s.Call() == 0 {
+	if s.Call() == 0 {
 		return 0, nil
 	}
 	c := &q.Calls[s.Call()]
 	owners := l.Calibration.Owners
+	if s.Leave {
+		if v := owners.Of(c, queuewait.Inside); s.Client() && v.Claimed() {
+			return min(l.Inside(q.Record, s.Call()), max(0, s.NS)), v
+		}
+		return 0, nil
+	}
 	if s.Client() {
 		if v := owners.Of(c, queuewait.Lead); v.Claimed() {
 			floor, _ := owners.Leads.Of(c.Slot)
@@ -273,14 +279,8 @@ func (a *Asking) gapsBack(b *queue, share float64) Factor {
 		q := a.request(j)
 		for k := range p.Steps {
 			s := &p.Steps[k]
-			if s.Leave || s.Call() == 0 || s.Client() != (b.v.Key.Site == queuewait.Lead) {
-				continue
-			}
-			if a.cur().Set.Calibration.Owners.Of(&q.Calls[s.Call()], b.v.Key.Site) != b.v {
-				continue
-			}
 			x, v := a.waitOf(l, q, s)
-			if v == nil || x == 0 {
+			if v != b.v || x == 0 {
 				continue
 			}
 			slot := a.Relative(q, q.Calls[s.Call()].Slot)
@@ -392,8 +392,11 @@ func (a *Asking) waitFinding(b *queue, kind string) Finding {
 		rival = "network: the way between the hosts"
 	}
 	f.Claim = fmt.Sprintf("calls of %s wait for %s, %s on average where it was %s", op, where, prose.Ns(is.Wait), prose.Ns(was.Wait))
-	f.Evidence = append(f.Evidence,
-		numbers("spans", is.N, "ms", was.Wait/1e6, is.Wait/1e6, "mean wait before "+op+" beyond the usual"),
+	wait := numbers("spans", is.N, "ms", was.Wait/1e6, is.Wait/1e6, "mean wait before "+op+" beyond the usual")
+	if b.v.Key.Site == queuewait.Inside {
+		wait.Source, wait.Statement = "metrics", "mean wait for a connection within the client spans of "+op
+	}
+	f.Evidence = append(f.Evidence, wait,
 		numbers("spans", is.N, "ms", was.Hold/1e6, is.Hold/1e6, "mean time of "+op+" once it is served"),
 	)
 	for _, t := range b.v.Tests {
@@ -413,6 +416,10 @@ func (a *Asking) waitFinding(b *queue, kind string) Finding {
 	}
 	if was.Limit > 0 || is.Limit > 0 {
 		f.Evidence = append(f.Evidence, numbers("spans", is.N, "calls", num(was.Limit), num(is.Limit), "looks like a limit of "+limit(is)+" in service at once"))
+	}
+	if b.v.MeanOnly() {
+		f.Doubtful = true
+		f.Warnings = append(f.Warnings, "which calls waited is not known: what the pool's metrics say of all of them is taken off the longest")
 	}
 	if m := b.v.Model; m.OK {
 		f.Evidence = append(f.Evidence, says("spans", is.N, "the queue run again gives the waits observed (%s for %s); of the change of %s, %s come from the limit, %s from longer holds, %s from arrivals",
@@ -529,9 +536,9 @@ var network = Cause{
 	Doc: Doc{
 		Kind:     "network",
 		Title:    "the way between caller and callee",
-		Claim:    "The time between client and server span grew for every call, on the way there and on the way back.",
-		Supports: "The least gap of the edge rose, not only its mean; both ways moved where clock bounds let them be told apart.",
-		Refutes:  "The fastest calls are as fast as before, or only the way there moved.",
+		Claim:    "The time between client and server span grew for every call, on the way there and on the way back; or single calls are held up on the way.",
+		Supports: "The least gap of the edge rose, not only its mean; both ways moved where clock bounds let them be told apart. Or calls that come later go by those that wait: lost packets, new connections and name resolution hold up one call each.",
+		Refutes:  "The fastest calls are as fast as before and nobody passes those that wait, or all wait together.",
 		Mimics:   "queues leave the fastest calls alone; pause moves the way back alone.",
 		Emit:     "TCP retransmits and round-trip times between the two hosts.",
 	},
@@ -571,6 +578,9 @@ func (a *Asking) networkFinding(v *queuewait.Verdict, slot graph.SlotID) Finding
 	}
 	f.Check.Question, f.Check.Rival = "did the fastest calls become slower too, on both ways?", "a queue in the caller or the callee"
 	f.Check.IfThis, f.Check.IfRival, f.Check.Ran = "yes: the least gap moved", "no: the fastest calls find no queue", true
+	if x := v.Passing; x != nil {
+		f.heldUp(v, caller, peer)
+	}
 	f.Factor = func(j int, p *graph.Plan, values []int64) {
 		q := a.request(j)
 		for k := range p.Steps {
@@ -582,4 +592,28 @@ func (a *Asking) networkFinding(v *queuewait.Verdict, slot graph.SlotID) Finding
 		}
 	}
 	return f
+}
+
+// heldUp says of a network that it is single calls that it holds up.
+func (f *Finding) heldUp(v *queuewait.Verdict, caller, peer string) {
+	x, was, is := v.Passing, v.Sides[0], v.Sides[1]
+	f.Evidence = []Evidence{numbers("spans", is.N, "ms", was.Wait/1e6, is.Wait/1e6, "mean time between client and server span beyond the usual")}
+	f.Claim = fmt.Sprintf("single calls from %s to %s are held up on the way, by %s in the median, while others go by", caller, peer, prose.Ns(float64(x.Median)))
+	for _, t := range v.Tests {
+		if t.Name == "passed" {
+			f.Evidence = append(f.Evidence, says("spans", is.N, "%s", t.Statement))
+		}
+	}
+	where := "on the way there alone: a connection or its TLS is set up, a name is asked for, or a proxy holds it; count new connections and time name resolution in " + caller
+	if x.Back*4 >= x.There && x.There*4 >= x.Back {
+		where = "on the way back as often: what is lost is sent again; count the TCP retransmits between the two hosts"
+	}
+	f.Evidence = append(f.Evidence, says("spans", x.There+x.Back, "%s", where))
+	if x.MayHaveStopped() {
+		f.Doubtful = true
+		f.Warnings = append(f.Warnings, "no other call was in service while they waited, and few came: a callee that stands still for so short looks the same")
+	}
+	f.Check.Question = "do calls that come later go by those that wait?"
+	f.Check.IfThis, f.Check.IfRival = "yes: they wait no more often than all do", "no: in a queue those that come later wait as well"
+	f.Check.Outcome = prose.Sprintf("%d of %d that came to the callee meanwhile waited", x.Waited[1], x.Behind[1])
 }

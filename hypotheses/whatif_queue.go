@@ -63,7 +63,7 @@ func (r *replaying) resize() Factor {
 		}
 	}
 	// The calls of an edge wait at one place: where somebody owns the wait, else
-	// between the spans.
+	// between the spans, before them, or within them.
 	changes = slices.DeleteFunc(changes, func(c change) bool {
 		return slices.ContainsFunc(changes, func(o change) bool {
 			if o.v.Key.Caller != c.v.Key.Caller || o.v.Key.Target != c.v.Key.Target || o.v.Key.Site == c.v.Key.Site {
@@ -72,7 +72,7 @@ func (r *replaying) resize() Factor {
 			if o.v.Claimed() != c.v.Claimed() {
 				return o.v.Claimed()
 			}
-			return o.v.Key.Site == queuewait.Between
+			return o.v.Key.Site < c.v.Key.Site
 		})
 	})
 	if r.cur().Set.Sampled() {
@@ -100,12 +100,12 @@ func (r *replaying) resize() Factor {
 		q := r.request(j)
 		for k := range p.Steps {
 			st := &p.Steps[k]
-			if st.Leave || st.Call() == 0 {
+			if st.Call() == 0 {
 				continue
 			}
 			key := keyOf(q.Record, &q.Calls[st.Call()])
 			d, ok := more[key]
-			if !ok || st.Client() != (sites[key] == queuewait.Lead) {
+			if site := sites[key]; !ok || st.Leave != (site == queuewait.Inside) || st.Client() != (site != queuewait.Between) {
 				continue
 			}
 			values[k] = max(0, values[k]+d)
@@ -235,6 +235,15 @@ func (r *replaying) stations(v *queuewait.Verdict) [][]queuedCall {
 				floor, _ := owners.Leads.Of(c.Slot)
 				w.wait = floor.Wait(max(0, lead))
 				w.at -= w.wait
+				by[c.Client.Proc] = append(by[c.Client.Proc], w)
+				continue
+			}
+			if v.Key.Site == queuewait.Inside {
+				if c.Work.Seen() {
+					continue
+				}
+				w.wait = l.Inside(rec, int32(i))
+				w.hold -= w.wait
 				by[c.Client.Proc] = append(by[c.Client.Proc], w)
 				continue
 			}

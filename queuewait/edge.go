@@ -19,6 +19,10 @@ const (
 	// Lead is the time in the caller before a client span begins, since the step
 	// before it ended.
 	Lead
+	// Inside is within a client span whose callee has no span of its own.
+	Inside
+
+	sites = iota
 )
 
 // An EdgeKey is the calls of one service to another, as far as they could wait
@@ -60,7 +64,8 @@ type Call struct {
 // edges collects the calls of each edge, in order of when they were asked for.
 func (d *Data) edges(floors, leads *Floors, own leads) map[EdgeKey][]Call {
 	m := map[EdgeKey]*[]Call{}
-	var bySlot [2][]*[]Call
+	var bySlot [sites][]*[]Call
+	speaks := d.speaking()
 	for site := range bySlot {
 		bySlot[site] = make([]*[]Call, d.Dict.Slots())
 	}
@@ -78,6 +83,10 @@ func (d *Data) edges(floors, leads *Floors, own leads) map[EdgeKey][]Call {
 	for i := range d.Queues.events.list {
 		x := &d.Queues.events.list[i]
 		gap := x.Client.Duration() - x.Served.Duration()
+		if s := d.Dict.SlotAt(x.Slot); x.Callee == graph.NoProc && !x.Left && s.Callee.Service == 0 && !speaks[x.Slot] {
+			list := of(x.Slot, Inside)
+			*list = append(*list, Call{Slot: x.Slot, Caller: x.Caller, Callee: graph.NoProc, Asked: x.Client.Start, Given: x.Client.Start, Done: x.Client.End})
+		}
 		if x.Left || x.Callee == graph.NoProc || gap < 0 {
 			continue
 		}
@@ -193,6 +202,19 @@ func (d *Data) said() map[EdgeKey]*said {
 		}
 	}
 	return m
+}
+
+// speaking is the slots of calls whose client spans speak of waits within themselves, so that nothing else is asked.
+func (d *Data) speaking() map[graph.SlotID]bool {
+	slots := map[graph.SlotID]bool{}
+	for _, r := range d.Records {
+		for i := range r.Waits {
+			if w := &r.Waits[i]; w.Client && !r.Calls[w.Call].Work.Seen() {
+				slots[r.Calls[w.Call].Slot] = true
+			}
+		}
+	}
+	return slots
 }
 
 func key(d *graph.Dict, slot graph.SlotID, site Site) EdgeKey {

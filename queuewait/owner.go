@@ -23,12 +23,12 @@ const (
 	ServerQueue Owner = "server-queue"
 	Network     Owner = "network"
 	Pause       Owner = "pause"
-	Own         Owner = "service-time" // the caller's own time, at a Lead that no test claims
+	Own         Owner = "service-time" // what no test claims of the caller's own time, at a Lead, or of an unknown callee's, Inside
 )
 
 // A Test is one question of whose queue it was, with its answer.
 type Test struct {
-	Name      string // explicit, stops, sides, hand-over, metrics, in-flight
+	Name      string // explicit, stops, sides, hand-over, metrics, in-flight, passed
 	Says      Owner  // "" for silent
 	Decided   bool   // the first that spoke
 	Statement string
@@ -82,8 +82,13 @@ type Verdict struct {
 	// Stopped is the service whose processes stood still, of waits that stops explain.
 	Stopped trace.StringID
 
+	// Passing is of a network that holds up single calls, where others go by.
+	Passing *Passing
+
 	// WakeUp is how long after a release the next call starts, in ns.
 	WakeUp int64
+
+	inside [2]*inside // how long calls waited within their client spans, of each side
 }
 
 // Claimed reports whether the excess of the edge's gaps is a wait in a queue.
@@ -95,7 +100,7 @@ func (v *Verdict) Claimed() bool {
 type Owners struct {
 	dict   *graph.Dict
 	edges  map[EdgeKey]*Verdict
-	bySlot [2][]*Verdict // the same by site and slot
+	bySlot [sites][]*Verdict // the same by site and slot
 	Leads  *Floors
 	Stops  [2]map[graph.ProcID][]Stop // of each set's processes
 }
@@ -118,7 +123,9 @@ func (o *Owners) All() []*Verdict {
 	}
 	var all []*Verdict
 	for _, v := range o.edges {
-		all = append(all, v)
+		if v != nil {
+			all = append(all, v)
+		}
 	}
 	slices.SortFunc(all, func(a, b *Verdict) int {
 		return cmp.Or(cmp.Compare(a.Key.Caller, b.Key.Caller), cmp.Compare(a.Key.Target, b.Key.Target), cmp.Compare(a.Key.Site, b.Key.Site))
@@ -150,7 +157,11 @@ func NewOwners(sets [2]*Data, floors *Floors) *Owners {
 		if sets[i] != nil {
 			calls[i] = sets[i].edges(floors, o.Leads, leads[i])
 			said[i] = sets[i].said()
-			o.Stops[i] = stops(sets[i].Dict, sets[i].Records)
+			e := activityOf(sets[i].Records)
+			o.Stops[i] = e.stops()
+			for p, list := range e.silent(calls[i]) {
+				o.Stops[i][p] = with(o.Stops[i][p], list)
+			}
 		}
 	})
 	var keys []EdgeKey
@@ -192,7 +203,7 @@ type asker struct {
 
 func (a *asker) verdict() *Verdict {
 	a.v = &Verdict{Key: a.key, Owner: NoOwner}
-	if a.key.Site == Lead {
+	if a.key.Site != Between {
 		a.v.Owner = Own
 	}
 	most, worst := 0.0, 1
@@ -206,6 +217,12 @@ func (a *asker) verdict() *Verdict {
 			most, worst = total, i
 		}
 	}
+	if a.key.Site == Inside {
+		if !a.within() {
+			return nil
+		}
+		return a.decide()
+	}
 	if most == 0 {
 		return a.v
 	}
@@ -215,6 +232,12 @@ func (a *asker) verdict() *Verdict {
 	a.handOver(worst)
 	a.metrics(worst)
 	a.inFlight(worst)
+	a.passed(worst)
+	return a.decide()
+}
+
+// decide lets the first test that speaks say whose queue it is, and asks about the queue.
+func (a *asker) decide() *Verdict {
 	for i := range a.v.Tests {
 		if t := &a.v.Tests[i]; t.Says != "" {
 			t.Decided = true

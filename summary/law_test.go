@@ -29,7 +29,7 @@ func summarize(spans []tracetest.RandomSpan) *Summary {
 }
 
 func calibrate(s *Summary) *Calibration {
-	return &Calibration{s.Dict, graph.NewVerdicts(s.Dict, s.Graph, graph.SolveClocks(s.Graph)), queuewait.NewFloors(s.Queues), nil}
+	return &Calibration{Dict: s.Dict, Verdicts: graph.NewVerdicts(s.Dict, s.Graph, graph.SolveClocks(s.Graph)), Floors: queuewait.NewFloors(s.Queues)}
 }
 
 // half is the spans whose trace falls into part k of n.

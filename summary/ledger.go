@@ -29,6 +29,7 @@ type Calibration struct {
 	Verdicts *graph.Verdicts   // of the set, with the clocks of all sets
 	Floors   *queuewait.Floors // of all sets
 	Owners   *queuewait.Owners // of all sets; nil: nobody's
+	Side     int               // which set it is: Baseline or Current
 }
 
 // A Part is a stretch of a request charged to one slot and kind. Times are ns
@@ -95,6 +96,12 @@ func (l *Ledger) Charge(r *graph.Record) []Part {
 // own charges a half's own time. What stands before a call and exceeds the
 // usual is a wait of that call, if a queue owns it.
 func (l *Ledger) own(r *graph.Record, p Part) {
+	if wait := l.Inside(r, p.Call); p.Client && wait > 0 {
+		if at := min(l.Walker.Began(p.Call, true)+wait, p.End); p.Start < at {
+			l.split(p, at, Wait, Service)
+			return
+		}
+	}
 	if p.Next >= 0 {
 		next := &r.Calls[p.Next]
 		if o := l.Calibration.Owners.Of(next, queuewait.Lead); o.Claimed() {
@@ -160,6 +167,13 @@ func (l *Ledger) add(p Part) {
 	if p.End > p.Start {
 		l.parts = append(l.parts, p)
 	}
+}
+
+// Inside is how long call i of a record is likely to have waited within its client span, if a pool's metrics say so.
+func (l *Ledger) Inside(r *graph.Record, i int32) int64 {
+	c := &r.Calls[i]
+	wait, _, _ := l.Calibration.Owners.Of(c, queuewait.Inside).Inside(l.Calibration.Side, c)
+	return wait
 }
 
 // Gap is the time of call i of a record between its client and its server span: the likely wait in it, which is what exceeds the edge's

@@ -321,9 +321,9 @@ func (r *Reading) owners(floors *queuewait.Floors, names *metric.Names) {
 		}
 	}
 	owners := queuewait.NewOwners(data, floors)
-	for _, set := range r.Sets {
+	for side, set := range r.Sets {
 		if set != nil {
-			set.Calibration.Owners = owners
+			set.Calibration.Owners, set.Calibration.Side = owners, side
 		}
 	}
 }

@@ -103,7 +103,7 @@ func edgeWaits(run *sim.Run) []*edgeWait {
 		if a.Caller == nil || a.Caller.Service.Spans.NoClient || a.Lost || a.Served == sim.Omitted {
 			continue
 		}
-		if q := &run.Requests[a.Request]; q.Class.Op != main || q.Outcome != sim.OK {
+		if q := &run.Requests[a.Request]; q.Class.Op != main || q.Outcome == sim.Cancelled || q.Outcome == sim.Rejected {
 			continue
 		}
 		from, to := &a.Caller.Service.Spans, &a.Callee.Service.Spans
@@ -126,7 +126,8 @@ func edgeWaits(run *sim.Run) []*edgeWait {
 		}
 		pool := a.Caller.Service.Pool(a.Callee.Service.Name) != nil
 		explicit := pool && (from.PoolEvents || from.PoolSpan != "")
-		paired := a.Callee.Service.Peer == nil && !to.NoServer
+		// What is left in the queue has no server span.
+		paired := a.Callee.Service.Peer == nil && !to.NoServer && (a.Ended > a.Started || !to.ServerAfterQueue)
 		if explicit {
 			see(from.ClientAfterPool, true, a.PoolWait, 0)
 			continue
@@ -205,6 +206,9 @@ func waitCells(seed uint64, runs int) []cell {
 	limit := cell{name: "limit inferred within 1 where the pool saturates", target: atLeast(0.95)}
 	silent := cell{name: "no limit where no call waits", target: atLeast(0.98)}
 	for _, name := range waitScenarios {
+		if only != nil && !only.MatchString(name) {
+			continue
+		}
 		for i := range runs {
 			sc, err := scenario.Find(name)
 			if err != nil {

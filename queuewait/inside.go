@@ -1,0 +1,359 @@
+package queuewait
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
+	"github.com/tailscope/tailscope/metric"
+	"github.com/tailscope/tailscope/trace"
+)
+
+// Inside a client span whose callee has no span of its own, a wait for a connection of the caller looks like work of the
+// callee. The pool's metrics alone tell them apart. They say how many places there are, or how long calls waited on
+// average, and the spans how long each took in all. Places that are given in the order in which calls ask leave no
+// choice: of k places the one for call i is free when i − k calls have ended, however long any of them held its own.
+
+// An inside is the waits of one side's calls within their client spans.
+type inside struct {
+	lines  map[graph.ProcID]*line // nil: only the mean is known
+	places int
+
+	// beyond is what a call takes without a wait, at most, where only the mean wait is known: the longest calls are those
+	// that waited, as far as their lengths beyond it add up to it.
+	beyond int64
+
+	lo, hi float64 // what the mean may be, as parts of the likely one
+}
+
+// A line is the calls of one process, in the order in which they ask for its places.
+type line struct {
+	calls []trace.Interval
+	ends  []trace.Time
+}
+
+func inOrder(a, b trace.Interval) int {
+	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
+}
+
+// wait is how long a call waited for one of k places. It is longer than the call where places were given in another
+// order, or were more.
+func (l *line) wait(k int, v trace.Interval) int64 {
+	i, _ := slices.BinarySearchFunc(l.calls, v, inOrder)
+	if i < k {
+		return 0
+	}
+	return max(0, int64(l.ends[i-k]-v.Start))
+}
+
+// Inside is how long a call of a side waited within its client span, likely, and at least and at most as far as the mean
+// is known.
+func (v *Verdict) Inside(side int, c *graph.Call) (likely, least, most int64) {
+	if v == nil || v.inside[side] == nil || c.Work.Seen() || c.ClientEnd.Left() {
+		return 0, 0, 0
+	}
+	x, whole := v.inside[side], c.Client.Duration()
+	likely = min(x.of(c.Client.Proc, c.Client.Interval), whole)
+	return likely, int64(x.lo * float64(likely)), min(whole, int64(x.hi*float64(likely)))
+}
+
+func (x *inside) of(p graph.ProcID, v trace.Interval) int64 {
+	if x.lines == nil {
+		return max(0, v.Duration()-x.beyond)
+	}
+	if l := x.lines[p]; l != nil {
+		return l.wait(x.places, v)
+	}
+	return 0
+}
+
+// MeanOnly reports whether waits within client spans are known in the mean only, not of each call.
+func (v *Verdict) MeanOnly() bool {
+	return slices.ContainsFunc(v.inside[:], func(x *inside) bool { return x != nil && x.lines == nil })
+}
+
+// linesOf is the calls of an edge's slots at each process, with those that were left: they had places, too.
+func (a *asker) linesOf(side int) map[graph.ProcID]*line {
+	mine := map[graph.SlotID]bool{}
+	for i := range a.calls[side][a.key] {
+		mine[a.calls[side][a.key][i].Slot] = true
+	}
+	lines := map[graph.ProcID]*line{}
+	list := a.sets[side].Queues.events.list
+	for i := range list {
+		x := &list[i]
+		if x.Callee != graph.NoProc || !mine[x.Slot] {
+			continue
+		}
+		l := lines[x.Caller]
+		if l == nil {
+			l = &line{}
+			lines[x.Caller] = l
+		}
+		l.calls, l.ends = append(l.calls, x.Client), append(l.ends, x.Client.End)
+	}
+	for _, l := range lines {
+		slices.SortFunc(l.calls, inOrder)
+		slices.Sort(l.ends)
+	}
+	return lines
+}
+
+const (
+	// maxOutOfOrder is the share of the calls that may seem to get a place after they have ended, for the clock's ticks.
+	maxOutOfOrder = 0.02
+	// smallMisfit is a difference of mean waits, in ns, that says nothing.
+	smallMisfit = 200_000
+	// minInside is the least mean wait, in ns, and minPart the least part of a client span, that is called a wait.
+	minInside = 100_000
+	minPart   = 0.05
+)
+
+// A poolSays is what the metrics of an edge's pool say of one side.
+type poolSays struct {
+	view          *metric.PoolView
+	places        int
+	wait, hold    float64 // means, ns; NaN if nothing does
+	waits         uint64
+	used, pending float64 // means over all instances, NaN likewise
+}
+
+func (a *asker) poolSays(side int, s *Side) poolSays {
+	x := poolSays{wait: math.NaN(), hold: math.NaN(), used: math.NaN(), pending: math.NaN()}
+	if x.view = a.pool(side, ConnectionKind); x.view == nil {
+		return x
+	}
+	if l := x.view.Limit; l.Seconds > 0 && l.P50 >= 1 {
+		x.places = int(l.P50)
+	}
+	var held, holds float64
+	add := func(to *float64, l metric.Levels) {
+		if l.Seconds > 0 {
+			if math.IsNaN(*to) {
+				*to = 0
+			}
+			*to += l.Mean
+		}
+	}
+	for i := range a.sets[side].Pools {
+		p := &a.sets[side].Pools[i]
+		if p.Service != x.view.Service || p.Kind != x.view.Kind || p.Name != x.view.Name {
+			continue
+		}
+		add(&x.used, p.Used)
+		add(&x.pending, p.Pending)
+		if p.Use.Count > 0 && !math.IsNaN(p.Use.MeanMS) {
+			held, holds = held+p.Use.MeanMS*1e6*float64(p.Use.Count), holds+float64(p.Use.Count)
+		}
+	}
+	rate := s.PerSecond / a.sets[side].kept()
+	if wait, n := a.poolWait(side, x.view.Name, ConnectionKind, x.view.Service); n > 0 {
+		x.wait, x.waits = wait, n
+	} else if rate > 0 {
+		x.wait = x.pending / rate * 1e9 // by Little's law
+	}
+	switch {
+	case holds > 0:
+		x.hold = held / holds
+	case rate > 0:
+		x.hold = x.used / rate * 1e9
+	}
+	return x
+}
+
+// within asks the pool's metrics how long calls waited in their client spans. It is false of an edge that no pool's
+// metrics belong to.
+func (a *asker) within() bool {
+	var says [2]poolSays
+	var lengths [2]float64
+	known := false
+	for i := range a.sets {
+		if a.v.Sides[i] == nil || a.v.Sides[i].N == 0 {
+			continue
+		}
+		says[i] = a.poolSays(i, a.v.Sides[i])
+		lengths[i] = a.v.Sides[i].Hold
+		known = known || says[i].view != nil
+	}
+	if !known {
+		return false
+	}
+	exact, mean := true, true
+	var in [2]*inside
+	var again [2]float64
+	for i, s := range a.v.Sides {
+		if s == nil || s.N == 0 {
+			continue
+		}
+		x := &says[i]
+		if x.places == 0 {
+			x.places = says[1-i].places // of a side whose metrics are silent
+		}
+		in[i], again[i] = a.inLine(i, x.places)
+		exact = exact && in[i] != nil && (math.IsNaN(x.wait) || math.Abs(again[i]-x.wait) <= max(maxMisfit*x.wait, smallMisfit))
+		// Calls last as long as the pool says that they wait and hold, not only as they hold.
+		mean = mean && (x.wait < max(minInside, minPart*lengths[i]) || math.Abs(lengths[i]-x.hold-x.wait) < math.Abs(lengths[i]-x.hold))
+	}
+	if !exact && mean {
+		for i, s := range a.v.Sides {
+			if s != nil && s.N > 0 {
+				in[i] = a.longest(i, says[i].wait)
+			}
+		}
+	}
+	side := a.worseOf(says, again, exact)
+	x, s := &says[side], a.v.Sides[side]
+	about := a.about(x)
+	switch {
+	case !exact && !mean:
+		why := "nothing says how long its calls wait or hold a connection"
+		switch {
+		case in[side] != nil && !math.IsNaN(x.wait):
+			why = prose.Sprintf("its places given in turn would let calls wait %s within their client spans", prose.Ns(again[side]))
+		case !math.IsNaN(x.wait + x.hold):
+			why = prose.Sprintf("it holds each for %s and the client spans last %s, so that its waits do not lie in them", prose.Ns(x.hold), prose.Ns(lengths[side]))
+		}
+		a.say("metrics", "", "%s; %s: not told from the callee's work", about, why)
+		return true
+	case exact:
+		for i := range in {
+			if in[i] != nil && !math.IsNaN(says[i].wait) && again[i] > 0 {
+				part := says[i].wait / again[i]
+				in[i].lo, in[i].hi = min(1, part), max(1, part)
+			}
+		}
+	}
+	a.v.inside = in
+	for i, s := range a.v.Sides {
+		if s == nil || in[i] == nil {
+			continue
+		}
+		s.Wait, s.Gap = 0, 0
+		calls := a.calls[i][a.key]
+		for j := range calls {
+			c := &calls[j]
+			c.Wait = min(in[i].of(c.Caller, trace.Interval{Start: c.Asked, End: c.Done}), int64(c.Done-c.Asked))
+			c.Given = c.Asked + trace.Time(c.Wait)
+			s.Wait += float64(c.Wait) / float64(len(calls))
+		}
+		s.Gap, s.Hold = s.Wait, lengths[i]-s.Wait
+		s.Pool = says[i].view
+		if says[i].places > 0 {
+			s.Limit, s.FromPool = says[i].places, says[i].view != nil
+		}
+	}
+	if s.Wait < max(minInside, minPart*lengths[side]) {
+		a.v.inside = [2]*inside{}
+		a.say("metrics", Own, "%s: client spans last %s on average, of which %s are a wait for a connection", about, prose.Ns(lengths[side]), prose.Ns(s.Wait))
+		return true
+	}
+	a.v.Resource = x.view.Name
+	how := "taken off the longest, for which of them waited is not known"
+	if exact {
+		how = prose.Sprintf("by its %d places, given in the order in which calls ask", x.places)
+	}
+	a.say("metrics", ClientWait, "%s: of the %s that client spans last on average %s are a wait for a connection, %s", about, prose.Ns(lengths[side]), prose.Ns(s.Wait), how)
+	return true
+}
+
+// about says what a pool's metrics say.
+func (a *asker) about(x *poolSays) string {
+	name := x.view.Name
+	if name == "" {
+		name = "of " + x.view.Service
+	}
+	text := "pool " + name
+	if x.waits > 0 {
+		text += prose.Sprintf(", %d waits of %s on average", int(x.waits), prose.Ns(x.wait))
+	} else if !math.IsNaN(x.pending) {
+		text += prose.Sprintf(", %.2g waiting on average, %.0f at most", x.pending, x.view.Pending.Max)
+	}
+	if u := x.view.Used; u.Seconds > 0 {
+		text += prose.Sprintf(", used %.0f", u.Max)
+		if x.places > 0 {
+			text += prose.Sprintf(" of %d", x.places)
+		}
+		text += " at most"
+	}
+	return text
+}
+
+// worseOf is the side on which calls waited more in all, by their places or by the metrics.
+func (a *asker) worseOf(says [2]poolSays, again [2]float64, exact bool) int {
+	worst, most := 1, 0.0
+	for i, s := range a.v.Sides {
+		if s == nil || s.N == 0 || says[i].view == nil {
+			continue
+		}
+		wait := again[i]
+		if !exact && !math.IsNaN(says[i].wait) {
+			wait = says[i].wait
+		}
+		if total := wait * float64(s.N); total >= most {
+			worst, most = i, total
+		}
+	}
+	return worst
+}
+
+// inLine gives the calls of a side their places in turn. It is nil where not all calls are known, and where some would
+// have got theirs after they had ended.
+func (a *asker) inLine(side, places int) (*inside, float64) {
+	d := a.sets[side]
+	if places == 0 || d.Sampled || d.Queues.Share() < 1 {
+		return nil, 0
+	}
+	x := &inside{lines: a.linesOf(side), places: places, lo: 1, hi: 1}
+	var sum float64
+	late, n := 0, 0
+	for _, c := range a.calls[side][a.key] {
+		v := trace.Interval{Start: c.Asked, End: c.Done}
+		wait := x.of(c.Caller, v)
+		if wait > v.Duration() {
+			late++
+		}
+		sum += float64(min(wait, v.Duration()))
+		n++
+	}
+	if float64(late) > maxOutOfOrder*float64(n) {
+		return nil, 0
+	}
+	return x, sum / float64(n)
+}
+
+// longest takes a mean wait off the longest calls of a side.
+func (a *asker) longest(side int, wait float64) *inside {
+	calls := a.calls[side][a.key]
+	lengths := make([]int64, len(calls))
+	var sum, squares float64
+	for i := range calls {
+		lengths[i] = int64(calls[i].Done - calls[i].Asked)
+		sum += float64(lengths[i])
+		squares += float64(lengths[i]) * float64(lengths[i])
+	}
+	slices.Sort(lengths)
+	left := wait * float64(len(lengths))
+	x := &inside{beyond: math.MaxInt64, lo: 1, hi: 1}
+	if !(left > 0) {
+		return x
+	}
+	// The pool counts all calls, and these are some of them.
+	off := maxMisfit + 2*math.Sqrt(max(0, squares-sum*sum/float64(len(calls))))/left
+	x.lo, x.hi = max(0, 1-off), 1+off
+	// Of the longest, the lengths beyond the next add up to no more than all waits together.
+	for n := len(lengths); n > 0; n-- {
+		longer, next := float64(len(lengths)-n+1), int64(0)
+		if n > 1 {
+			next = lengths[n-2]
+		}
+		step := float64(lengths[n-1]-next) * longer
+		if step >= left {
+			x.beyond = lengths[n-1] - int64(left/longer)
+			return x
+		}
+		left -= step
+	}
+	return x
+}
