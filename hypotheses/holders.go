@@ -194,7 +194,7 @@ func (a *Asking) holders() []Finding {
 		part := b.hold * o.share
 		f.fills = map[*queue]float64{b: part}
 		f.Factor = a.waitBack(b, part)
-		f.lengths = func(side, j int) (int64, bool) { ns, ok := b.waits[side][j]; return ns, ok }
+		f.lengths = func(side, j int) (int64, bool) { return lengthIn(b.waits[side], j) }
 		out = append(out, f)
 	}
 	return out
