@@ -71,9 +71,11 @@ func (t *turns) wait(slot graph.SlotID, proc graph.ProcID, at trace.Time, ns int
 	return ns - f.Typical, f
 }
 
-// takeTurns tells by the limit which calls waited before their client spans, where all calls are known.
+// takeTurns tells by the limit which calls waited before their client spans, where all calls are known and the ends of
+// others let them go on: a place may be held for longer than a call, such as a lock around it.
 func (a *asker) takeTurns() {
-	if a.key.Site != Lead || a.v.Owner != ClientWait || a.share() < 1 {
+	lets := slices.ContainsFunc(a.v.Tests, func(t Test) bool { return t.Name == "hand-over" && t.Says == ClientWait })
+	if a.key.Site != Lead || a.v.Owner != ClientWait || !lets || a.share() < 1 {
 		return
 	}
 	type leads struct{ free, waited []float64 }
