@@ -27,7 +27,7 @@ func (a *analyzer) guard(views []*view) {
 		for _, r := range set.Records {
 			kept[i][r.TraceID] = true
 		}
-		if a.o.Split != "" && a.o.Split != splitTime {
+		if a.o.sharesTime() {
 			continue // the metrics are of both sides
 		}
 		list := set.Metrics.Durations(metric.Window{From: set.Counts.From, To: set.Counts.To}, names)

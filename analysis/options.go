@@ -95,7 +95,7 @@ func (o *Options) reading() summary.Options {
 	if o.Config != nil {
 		own = o.Config.Metrics
 	}
-	return summary.Options{Inner: o.Inner, Names: metric.NewNames(own), Shared: o.Split != "" && o.Split != splitTime}
+	return summary.Options{Inner: o.Inner, Names: metric.NewNames(own), Shared: o.sharesTime()}
 }
 
 // waits is the attributes that the configuration says hold waits.

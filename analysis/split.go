@@ -16,9 +16,15 @@ import (
 
 // The ways to split that are no attributes.
 const (
-	splitTime    = "time"
+	splitTime    = "time" // the halves, or with a value what began before it and the rest
 	splitVersion = "version"
 )
+
+// sharesTime reports whether both sides are of one time, so that metrics are of both.
+func (o *Options) sharesTime() bool {
+	key, _, _ := strings.Cut(o.Split, "=")
+	return key != "" && key != splitTime
+}
 
 // A cutter puts traces on sides.
 type cutter struct {
@@ -86,8 +92,16 @@ func (l *Loaded) split(src *source) ([]*summary.Summary, error) {
 	if key == "" {
 		return nil, fail("write --split ATTRIBUTE=VALUE", "%q names no attribute", o.Split)
 	}
+	var moment trace.Time
 	switch key {
 	case splitTime:
+		if only {
+			t, err := time.Parse(time.RFC3339, want)
+			if err != nil {
+				return nil, fail("write --split time=2026-01-31T12:00:00Z", "%q is no time of RFC 3339", want)
+			}
+			moment = trace.Time(t.UnixNano())
+		}
 	case splitVersion:
 		c.key = "service.version"
 	default:
@@ -142,13 +156,19 @@ func (l *Loaded) split(src *source) ([]*summary.Summary, error) {
 			return nil, fail("give a data set that lasts", "all traces start at one time")
 		}
 		middle := first + (last-first)/2
+		if only {
+			if moment <= first || moment > last {
+				return nil, fail("give a time within it", "it begins at %s and lasts until %s", rfc3339(first), rfc3339(last))
+			}
+			middle = moment - 1
+		}
 		side = func(refs []trace.SpanRef) int {
 			if c.start(refs) <= middle {
 				return summary.Baseline
 			}
 			return summary.Current
 		}
-		l.Cut = "One data set, split in time: the baseline is what began until " + time.Unix(0, int64(middle)).UTC().Format(time.RFC3339Nano)
+		l.Cut = "One data set, split in time: the baseline is what began until " + rfc3339(middle)
 	case only:
 		if values[want] == nil {
 			return nil, fail("name a value that occurs", "no trace begins with %s=%s", key, want)
@@ -218,3 +238,5 @@ func (l *Loaded) split(src *source) ([]*summary.Summary, error) {
 	l.Sides[summary.Baseline] = []*summary.Summary{sides[summary.Baseline]}
 	return []*summary.Summary{sides[summary.Current]}, nil
 }
+
+func rfc3339(t trace.Time) string { return time.Unix(0, int64(t)).UTC().Format(time.RFC3339Nano) }

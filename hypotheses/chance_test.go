@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/tailscope/tailscope/graph"
 )
 
 // TestLongestFewExplainNothing: of a heavy tail the longest few differ between any two draws, and are put back far. What
@@ -82,6 +84,59 @@ func TestStopsOfWhichFewCallsAreKnown(t *testing.T) {
 	for _, f := range r.Findings {
 		if n > 0 || f.Kind == "pause" {
 			t.Errorf("calls that began one after the other: %d stops, %s", n, f.Kind)
+		}
+	}
+}
+
+// TestSilentStarts: of calls of which 40 % are known those that began late mostly did so alone. Nothing ended before them, as
+// it would in a queue, and all were late at one instance, as no lost packets are.
+func TestSilentStarts(t *testing.T) {
+	request := func(b *strings.Builder, at, begun, instance int) {
+		fmt.Fprintf(b, "front GET_/x %d..%dms server\n  front GET_/y %d..%dms client\n    back GET_/y %d..%dms server resource.service.instance.id=b%d\n\n", at, begun+12, at+1, begun+11, begun, begun+10, instance)
+	}
+	// Of 240 calls, to two instances in turn, some are late: once two at the same time. released says that a call ends when
+	// one that was late begins.
+	draw := func(late func(i int) bool, released bool) string {
+		var b strings.Builder
+		for i := range 240 {
+			at, instance := 500*i, i%2+1
+			if !late(i) {
+				request(&b, at, at+2, instance)
+				continue
+			}
+			request(&b, at, at+300, instance)
+			if i == 48 {
+				request(&b, at+40, at+301, instance)
+			}
+			if released {
+				request(&b, at+285, at+289, instance)
+			}
+		}
+		return b.String()
+	}
+	never := func(int) bool { return false }
+	one := func(i int) bool { return i > 0 && i%24 == 0 }
+	for _, x := range []struct {
+		name     string
+		late     func(i int) bool
+		released bool
+		stops    bool
+	}{
+		{"late at one instance, in silence", one, false, true},
+		{"late at one instance, when another call ends", one, true, false},
+		{"late at both instances, in silence", func(i int) bool { return one(i) || i%24 == 13 }, false, false},
+		{"late a few times, in silence", func(i int) bool { return i%80 == 48 }, false, false},
+	} {
+		c, _ := comparedOf(t, 5*graph.OneRequest/2, draw(never, false), draw(x.late, x.released))
+		a := NewAsking(c)
+		n := 0
+		for p := range a.endings(1, a.delays(1)) {
+			if a.Reading.Dict.String(a.instanceOf(p).service) == "back" {
+				n++
+			}
+		}
+		if (n > 0) != x.stops {
+			t.Errorf("%s: %d processes stopped", x.name, n)
 		}
 	}
 }

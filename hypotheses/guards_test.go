@@ -344,6 +344,21 @@ func TestGuards(t *testing.T) {
 		{"enough", base, arriving(2, requests, plain(50)), GuardTooFew, GuardOK, "", ""},
 		{"one run a side", base, arriving(2, requests, plain(50)), GuardRuns, GuardOK, stats.NoRegression, "window-to-window"},
 		{"a window of seconds", arriving(1, 40, plain(50)), arriving(2, 40, plain(50)), GuardWindow, GuardWarn, "", "independence assumed"},
+		{"slower from the middle on", base, arriving(2, requests, func(rng *rand.Rand, i int, at float64) string {
+			if i >= requests/2 {
+				return span(at, 1.6*latency(rng, 50))
+			}
+			return span(at, latency(rng, 50))
+		}), GuardWindow, GuardWarn, stats.CannotTell, "--split time="},
+		{"a little slower everywhere", base, arriving(2, requests, func(rng *rand.Rand, i int, at float64) string {
+			return span(at, 1.015*latency(rng, 50))
+		}), GuardWindow, GuardOK, "", "blocks"},
+		{"slower now and then", base, arriving(2, requests, func(rng *rand.Rand, i int, at float64) string {
+			if i%60 < 2 {
+				return span(at, 1.3*latency(rng, 50))
+			}
+			return span(at, latency(rng, 50))
+		}), GuardWindow, GuardOK, "", "blocks"},
 		{"windows of a minute", base, arriving(2, requests, plain(50)), GuardWindow, GuardOK, "", "blocks"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/population"
+	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
 )
@@ -269,6 +270,11 @@ func (c *Comparison) windowGuard() Guard {
 	}
 	if both > 0 {
 		return guard(GuardWindow, GuardWarn, "%d requests are in both sides: a set is compared with itself in part", both)
+	}
+	if c.Verdict.Outcome == stats.CannotTell {
+		if s, ok := c.findLevels(); ok {
+			return guard(GuardWindow, GuardWarn, "%s", s.said(c))
+		}
 	}
 	for _, w := range c.Test.Warnings {
 		if w.Guard == GuardWindow && w.Status != string(GuardOK) {

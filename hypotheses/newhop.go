@@ -13,7 +13,7 @@ var newHop = Cause{
 	Doc: Doc{
 		Kind:     "new-hop",
 		Title:    "a call that was not made before",
-		Claim:    "Requests make a call now, and wait for it, that the baseline does not make.",
+		Claim:    "Requests make a call now, and wait for it, that the baseline does not make; or, where they got faster, do not make one any more.",
 		Supports: "No baseline request has the call; the current requests have it on their critical path; without it they take as long as before.",
 		Refutes:  "A call of the same parent to the same service was lost at the same time: it was renamed. Or nobody waits for the new one.",
 		Mimics:   "new spans for work that was always done (instrumentation) add no time; call-count is a known call made more often; mix-shift brings requests that always had it.",
@@ -25,6 +25,9 @@ var newHop = Cause{
 			if !a.renamed(slot) {
 				out = append(out, a.hopFinding(slot))
 			}
+		}
+		for _, slot := range a.goneSlots() {
+			out = append(out, a.goneFinding(slot))
 		}
 		return out
 	},
@@ -43,6 +46,32 @@ func (a *Asking) newSlots() []graph.SlotID {
 			continue // a span of its own service is no hop
 		}
 		out = append(out, slot)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// goneSlots is the calls to others that only the baseline makes, but for those below another such call and those that have
+// another name now. They are causes of an improvement.
+func (a *Asking) goneSlots() []graph.SlotID {
+	var out []graph.SlotID
+	for slot := range a.slots[summary.Baseline] {
+		s := a.slot(slot)
+		if len(a.slots[summary.Current][slot]) > 0 || s.Parent == graph.NoSlot || len(a.slots[summary.Current][s.Parent]) == 0 {
+			continue
+		}
+		if s.Caller.Service == 0 && s.Callee.Service == a.slot(s.Parent).Callee.Service {
+			continue
+		}
+		renamed := false
+		for now := range a.slots[summary.Current] {
+			o := a.slot(now)
+			renamed = renamed || o.Parent == s.Parent && (s.Caller.Service != 0 && o.Caller == s.Caller ||
+				len(a.slots[summary.Baseline][now]) == 0 && o.Callee.Service == s.Callee.Service && o.Peer == s.Peer)
+		}
+		if !renamed {
+			out = append(out, slot)
+		}
 	}
 	slices.Sort(out)
 	return out
@@ -132,6 +161,63 @@ func (a *Asking) hopFinding(slot graph.SlotID) Finding {
 			case through && rel == slot && (st.Leave || st.Half != outer(c, st.Call())),
 				through && !st.Leave && c.Parent >= 0 && a.Relative(q, q.Calls[c.Parent].Slot) == slot && st.Half == outer(c, st.Call()):
 				values[k] = 0
+			}
+		}
+	}
+	return f
+}
+
+// goneFinding says of a call that is not made any more what it took. Put back, each request takes longer by what some
+// request of the baseline would be shorter without the call.
+func (a *Asking) goneFinding(slot graph.SlotID) Finding {
+	caller, peer, op := a.names(slot)
+	parent := a.slot(slot).Parent
+	var takes part
+	var e graph.Evaluator
+	var values []int64
+	has := 0
+	for j, q := range a.base().Counted {
+		p := a.planOf(summary.Baseline, j)
+		values = p.Values(values)
+		with := e.Latency(p, values, nil)
+		found := false
+		for k := range p.Steps {
+			st := &p.Steps[k]
+			if c := &q.Calls[st.Call()]; !st.Leave && a.Relative(q, c.Slot) == slot && st.Half == outer(c, st.Call()) {
+				values[k], found = graph.Gone, true
+			}
+		}
+		ns := int64(0)
+		if found {
+			has++
+			ns = with - e.Latency(p, values, nil)
+		}
+		takes.ns, takes.w = append(takes.ns, max(0, ns)), append(takes.w, float64(q.Weight)/graph.OneRequest)
+	}
+	was := a.durations(summary.Baseline, slot)
+	own, now := a.own(summary.Baseline, []graph.SlotID{parent}), a.own(summary.Current, []graph.SlotID{parent})
+	f := Finding{Kind: "new-hop", Service: caller, Peer: peer, Operation: op,
+		Claim: fmt.Sprintf("%s does not call %s of %s any more", caller, op, peer)}
+	f.Evidence = append(f.Evidence,
+		numbers("spans", len(a.base().Counted), "share", float64(has)/float64(max(1, len(a.base().Counted))), 0, "requests that call "+op),
+		says("spans", len(was.ns), "it took %s at the median and %s at p99", prose.Ns(was.at(0.5)), prose.Ns(was.at(0.99))),
+	)
+	f.Check = Check{
+		Question: "are the requests faster by the time of the call that is gone?",
+		Rival:    "instrumentation: the call is made as before and only its span is missing",
+		IfThis:   "its caller has as little own time as before: the call is gone",
+		IfRival:  "its caller's own time grew by as much as the call took",
+		Ran:      true,
+		Outcome:  fmt.Sprintf("own time of the caller: %s where it was %s; the call took %s", prose.Ns(now.at(0.5)), prose.Ns(own.at(0.5)), prose.Ns(was.at(0.5))),
+	}
+	if f.Check.Against = now.at(0.5)-own.at(0.5) > 0.5*was.at(0.5); f.Check.Against {
+		f.Against = append(f.Against, says("spans", len(now.ns), "%s", f.Check.Outcome))
+	}
+	f.Factor = func(j int, p *graph.Plan, values []int64) {
+		for k := range p.Steps {
+			if st := &p.Steps[k]; st.Leave && st.Call() == 0 {
+				values[k] += int64(takes.at(a.draw(j, 0, 17)))
+				return
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/queuewait"
+	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
 )
@@ -47,7 +48,8 @@ const (
 // which stands still would lengthen.
 type delayed struct {
 	trace.Interval
-	req int
+	req  int
+	wait bool // before its work began
 }
 
 // delays are the delayed stretches of one side by process.
@@ -84,7 +86,7 @@ func (a *Asking) delays(side int) map[graph.ProcID][]delayed {
 				continue // it waited for a place
 			}
 			if p, ok := a.stillAt(q, st); ok {
-				out[p] = append(out[p], delayed{trace.Interval{Start: st.At - trace.Time(st.NS), End: st.At}, j})
+				out[p] = append(out[p], delayed{trace.Interval{Start: st.At - trace.Time(st.NS), End: st.At}, j, !st.Leave && !st.Client()})
 			}
 		}
 		// Of a call that was left, what its callee did is no part of the request's plan. When it began tells.
@@ -99,7 +101,7 @@ func (a *Asking) delays(side int) map[graph.ProcID][]delayed {
 			}
 			ns := int64(c.Work.Start-c.Client.Start) + w.Shift(int32(k), false) - w.Shift(int32(k), true)
 			if ns >= minSilence && float64(ns) > usual(PartKey{Slot: a.Relative(q, c.Slot)}) {
-				out[c.Work.Proc] = append(out[c.Work.Proc], delayed{trace.Interval{Start: c.Work.Start - trace.Time(ns), End: c.Work.Start}, j})
+				out[c.Work.Proc] = append(out[c.Work.Proc], delayed{trace.Interval{Start: c.Work.Start - trace.Time(ns), End: c.Work.Start}, j, true})
 			}
 		}
 	}
@@ -118,12 +120,12 @@ func (a *Asking) stops(side int) map[graph.ProcID][]queuewait.Stop {
 		}
 	}
 	for p, list := range a.endings(side, late) {
-		if len(out[p]) > 0 {
-			continue // its rate tells of its stops, and of what held them
-		}
 		for _, v := range list {
-			out[p] = append(out[p], queuewait.Stop{Interval: v, Held: graph.NoSlot})
+			if !slices.ContainsFunc(out[p], func(s queuewait.Stop) bool { return s.Overlaps(v) }) {
+				out[p] = append(out[p], queuewait.Stop{Interval: v, Held: graph.NoSlot})
+			}
 		}
+		slices.SortFunc(out[p], func(x, y queuewait.Stop) int { return cmp.Compare(x.Start, y.Start) })
 	}
 	return out
 }
@@ -177,11 +179,54 @@ func (a *Asking) endings(side int, late map[graph.ProcID][]delayed) map[graph.Pr
 				stops++
 			}
 		}
-		if stops >= minPauses && float64(together) >= endTogether*float64(together+apart(late[p])) {
+		enough := stops >= minPauses || stops > 0 && a.silent(side, p, late, perhaps)
+		if enough && float64(together) >= endTogether*float64(together+apart(late[p])) {
 			out[p] = perhaps
 		}
 	}
 	return out
+}
+
+// surelySilent is the probability by chance from which on waits that end in silence, at one process of several, are not a queue's.
+const surelySilent = 0.01
+
+// silent reports whether what began late at a process waited for no place: in a queue somebody leaves before the next one
+// begins, and of that departure, as of all that happens, the sampled share is known. It has to be this process among those of
+// its service that things are late at, for a lost packet is silent as well and comes to all of them.
+func (a *Asking) silent(side int, p graph.ProcID, late map[graph.ProcID][]delayed, perhaps []trace.Interval) bool {
+	waits, silent, elsewhere := 0, 0, 0
+	for q, list := range late {
+		if a.instanceOf(q).service != a.instanceOf(p).service {
+			continue
+		}
+		for _, d := range list {
+			switch {
+			case !d.wait:
+			case q != p:
+				elsewhere++
+			default:
+				waits++
+				if slices.ContainsFunc(perhaps, func(v trace.Interval) bool { return d.End >= v.End && d.End <= v.End+burst }) {
+					silent++
+				}
+			}
+		}
+	}
+	var here, all, known, stand float64 // calls of the service, and requests
+	for _, rec := range a.Sides[side].Set.Records {
+		w := float64(rec.Weight) / graph.OneRequest
+		known, stand = known+1, stand+w
+		for i := range rec.Calls {
+			if h := &rec.Calls[i].Work; h.Seen() && a.instanceOf(h.Proc).service == a.instanceOf(p).service {
+				all += w
+				if h.Proc == p {
+					here += w
+				}
+			}
+		}
+	}
+	return waits > 0 && stats.BinomialAtLeast(silent, waits, max(0, 1-known/stand)) < surelySilent &&
+		stats.BinomialAtLeast(waits, waits+elsewhere, here/all) < surelySilent
 }
 
 // endTogether is the share of what was late at the same time as something else that must end with it for stops to be
@@ -285,7 +330,12 @@ func (a *Asking) standstills() []*standstill {
 	}) {
 		s := by[k]
 		_, was := s.sum(summary.Baseline)
-		if n, is := s.sum(summary.Current); n >= minPauses && is >= pausesRose*was {
+		n, is := s.sum(summary.Current)
+		all := n // of the process, whichever endpoint they kept waiting
+		for p := range s.stops[summary.Current] {
+			all = max(all, len(a.cur().Set.Calibration.Owners.Stops[summary.Current][p]))
+		}
+		if n > 0 && all >= minPauses && is >= pausesRose*was {
 			many[k.service] = append(many[k.service], s)
 			a.still = append(a.still, s)
 		}

@@ -122,8 +122,16 @@ func Rank(c *Comparison) *Ranking {
 			a.widen(&f.Target, target, c.Pair.Delta(target, 0.95).Change)
 		}
 	}
-	// What was measured differently is asked about before anything else.
-	r.Findings = append(c.measurements(), found...)
+	// What was measured differently is asked about before anything else, but for what moves no request's time.
+	var aside []Finding
+	for _, f := range c.measurements() {
+		if f.Explains > 0 || c.Verdict.Outcome == NotComparable {
+			r.Findings = append(r.Findings, f)
+		} else {
+			aside = append(aside, f)
+		}
+	}
+	r.Findings = slices.Concat(r.Findings, found, aside)
 	r.Left = a.left(found, sign, r.Focus)
 	r.Unexplained = r.Left
 	if r.Focus != target {

@@ -2,6 +2,7 @@ package hypotheses
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -18,6 +19,12 @@ import (
 // verdict. Pools are gauges of the current set.
 func compared(t *testing.T, base, cur string, pools ...metric.RawPoint) (*Comparison, *Ranking) {
 	t.Helper()
+	return comparedOf(t, graph.OneRequest, base, cur, pools...)
+}
+
+// comparedOf is compared of requests that stand for weight each.
+func comparedOf(t *testing.T, weight int64, base, cur string, pools ...metric.RawPoint) (*Comparison, *Ranking) {
+	t.Helper()
 	load := func(text string, points []metric.RawPoint) *summary.Summary {
 		store, err := tracetest.Parse(text)
 		if err != nil {
@@ -25,7 +32,7 @@ func compared(t *testing.T, base, cur string, pools ...metric.RawPoint) (*Compar
 		}
 		s := summary.New()
 		s.AddSpans(store, func(*trace.Store, trace.SpanRef, bool) graph.Judgement {
-			return graph.Judgement{Weight: graph.OneRequest}
+			return graph.Judgement{Weight: weight}
 		})
 		ms := metric.NewStore(trace.NewTables())
 		for i := range points {
@@ -182,5 +189,24 @@ func TestSameMillisecondsAreOrderedByPrecedence(t *testing.T) {
 	order(found)
 	if found[0].Operation != "other" || found[1].Operation != "callee" || found[2].Operation != "wait" {
 		t.Errorf("order %s %s %s", found[0].Operation, found[1].Operation, found[2].Operation)
+	}
+}
+
+// TestWhatMovesNoRequestsTimeComesLast: a failed guard leads where nothing tells how much it explains, but not where it explains
+// nothing, as a clock that moved against others.
+func TestWhatMovesNoRequestsTimeComesLast(t *testing.T) {
+	api := func(ms int) string {
+		return repeat(40, func(i, at int) string {
+			return fmt.Sprintf("api GET_/x %d..%dms server\n  api SELECT %d..%dms client db.system=pg\n", at, at+10+ms+i%3, at+5, at+5+ms+i%3)
+		})
+	}
+	c, _ := compared(t, api(10), api(60))
+	c.Verdict.Outcome = stats.CannotTell
+	for explains, at := range map[float64]int{0: 1, math.NaN(): 0} {
+		c.Guards = []Guard{{Kind: GuardClock, Status: GuardFail, Explains: explains}}
+		r := Rank(c)
+		if len(r.Findings) != 2 || r.Findings[at].Kind != "measurement" {
+			t.Errorf("a guard that explains %v is not at %d of %d", explains, at, len(r.Findings))
+		}
 	}
 }

@@ -536,9 +536,9 @@ var network = Cause{
 	Doc: Doc{
 		Kind:     "network",
 		Title:    "the way between caller and callee",
-		Claim:    "The time between client and server span grew for every call, on the way there and on the way back.",
-		Supports: "The least gap of the edge rose, not only its mean; both ways moved where clock bounds let them be told apart.",
-		Refutes:  "The fastest calls are as fast as before, or only the way there moved.",
+		Claim:    "The time between client and server span grew for every call, on the way there and on the way back; or single calls are held up on the way.",
+		Supports: "The least gap of the edge rose, not only its mean; both ways moved where clock bounds let them be told apart. Or calls that come later go by those that wait: lost packets, new connections and name resolution hold up one call each.",
+		Refutes:  "The fastest calls are as fast as before and nobody passes those that wait, or all wait together.",
 		Mimics:   "queues leave the fastest calls alone; pause moves the way back alone.",
 		Emit:     "TCP retransmits and round-trip times between the two hosts.",
 	},
@@ -578,6 +578,9 @@ func (a *Asking) networkFinding(v *queuewait.Verdict, slot graph.SlotID) Finding
 	}
 	f.Check.Question, f.Check.Rival = "did the fastest calls become slower too, on both ways?", "a queue in the caller or the callee"
 	f.Check.IfThis, f.Check.IfRival, f.Check.Ran = "yes: the least gap moved", "no: the fastest calls find no queue", true
+	if x := v.Passing; x != nil {
+		f.heldUp(v, caller, peer)
+	}
 	f.Factor = func(j int, p *graph.Plan, values []int64) {
 		q := a.request(j)
 		for k := range p.Steps {
@@ -589,4 +592,28 @@ func (a *Asking) networkFinding(v *queuewait.Verdict, slot graph.SlotID) Finding
 		}
 	}
 	return f
+}
+
+// heldUp says of a network that it is single calls that it holds up.
+func (f *Finding) heldUp(v *queuewait.Verdict, caller, peer string) {
+	x, was, is := v.Passing, v.Sides[0], v.Sides[1]
+	f.Evidence = []Evidence{numbers("spans", is.N, "ms", was.Wait/1e6, is.Wait/1e6, "mean time between client and server span beyond the usual")}
+	f.Claim = fmt.Sprintf("single calls from %s to %s are held up on the way, by %s in the median, while others go by", caller, peer, prose.Ns(float64(x.Median)))
+	for _, t := range v.Tests {
+		if t.Name == "passed" {
+			f.Evidence = append(f.Evidence, says("spans", is.N, "%s", t.Statement))
+		}
+	}
+	where := "on the way there alone: a connection or its TLS is set up, a name is asked for, or a proxy holds it; count new connections and time name resolution in " + caller
+	if x.Back*4 >= x.There && x.There*4 >= x.Back {
+		where = "on the way back as often: what is lost is sent again; count the TCP retransmits between the two hosts"
+	}
+	f.Evidence = append(f.Evidence, says("spans", x.There+x.Back, "%s", where))
+	if x.MayHaveStopped() {
+		f.Doubtful = true
+		f.Warnings = append(f.Warnings, "no other call was in service while they waited, and few came: a callee that stands still for so short looks the same")
+	}
+	f.Check.Question = "do calls that come later go by those that wait?"
+	f.Check.IfThis, f.Check.IfRival = "yes: they wait no more often than all do", "no: in a queue those that come later wait as well"
+	f.Check.Outcome = prose.Sprintf("%d of %d that came to the callee meanwhile waited", x.Waited[1], x.Behind[1])
 }

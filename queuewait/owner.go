@@ -28,7 +28,7 @@ const (
 
 // A Test is one question of whose queue it was, with its answer.
 type Test struct {
-	Name      string // explicit, stops, sides, hand-over, metrics, in-flight
+	Name      string // explicit, stops, sides, hand-over, metrics, in-flight, passed
 	Says      Owner  // "" for silent
 	Decided   bool   // the first that spoke
 	Statement string
@@ -81,6 +81,9 @@ type Verdict struct {
 
 	// Stopped is the service whose processes stood still, of waits that stops explain.
 	Stopped trace.StringID
+
+	// Passing is of a network that holds up single calls, where others go by.
+	Passing *Passing
 
 	// WakeUp is how long after a release the next call starts, in ns.
 	WakeUp int64
@@ -155,7 +158,11 @@ func NewOwners(sets [2]*Data, floors *Floors) *Owners {
 		if sets[i] != nil {
 			calls[i] = sets[i].edges(floors, o.Leads, leads[i])
 			said[i] = sets[i].said()
-			o.Stops[i] = stops(sets[i].Dict, sets[i].Records)
+			e := activityOf(sets[i].Records)
+			o.Stops[i] = e.stops()
+			for p, list := range e.silent(calls[i]) {
+				o.Stops[i][p] = with(o.Stops[i][p], list)
+			}
 		}
 	})
 	var keys []EdgeKey
@@ -226,6 +233,7 @@ func (a *asker) verdict() *Verdict {
 	a.handOver(worst)
 	a.metrics(worst)
 	a.inFlight(worst)
+	a.passed(worst)
 	return a.decide()
 }
 

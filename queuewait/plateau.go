@@ -16,6 +16,7 @@ type Plateau struct {
 	Share float64 // of the waits, those within one of K
 	Peak  int     // the most that were ever in service at once
 	Procs int
+	Idle  float64 // the share of the waits in whose middle none was in service
 
 	// Above is the time for which more than one above K were in service, of that for which at least K were. Stretches in service are
 	// known as well as clocks and floors are: some reach beyond a limit that all keep to.
@@ -110,6 +111,8 @@ func plateau(calls []Call, held func(*Call) (graph.ProcID, trace.Interval), wait
 	}
 	slices.SortFunc(seen, cmp.Compare[int])
 	pl.K = seen[len(seen)/2]
+	idle, _ := slices.BinarySearch(seen, 1)
+	pl.Idle = float64(idle) / float64(len(seen))
 	var least, more float64
 	for _, h := range by {
 		l, m := h.above(pl.K)

@@ -43,11 +43,22 @@ type mark struct {
 	handler int64 // record and call
 }
 
-// stops finds the stops of every process. Of requests that are not kept no event is seen: the rates are those of the kept.
-func stops(d *graph.Dict, records []*graph.Record) map[graph.ProcID][]Stop {
-	type served struct{ starts, ends []trace.Time }
-	marks := map[graph.ProcID][]mark{}
-	work := map[graph.ProcID]*served{}
+// A served is what a process does: when its spans of served calls begin and end, both in order of time.
+type served struct{ starts, ends []trace.Time }
+
+// An activity is what every process saw.
+type activity struct {
+	records []*graph.Record
+	marks   map[graph.ProcID][]mark // in order of time
+	work    map[graph.ProcID]*served
+}
+
+func (e *activity) slot(m *mark) graph.SlotID {
+	return e.records[m.handler>>32].Calls[int32(m.handler)].Slot
+}
+
+func activityOf(records []*graph.Record) *activity {
+	e := &activity{records: records, marks: map[graph.ProcID][]mark{}, work: map[graph.ProcID]*served{}}
 	var handler []int32 // of each call: the call whose work its work is a part of
 	for n, r := range records {
 		handler = handler[:0]
@@ -63,15 +74,15 @@ func stops(d *graph.Dict, records []*graph.Record) map[graph.ProcID][]Stop {
 			handler = append(handler, h)
 			put := func(half *graph.Half, by int32) {
 				id := int64(n)<<32 | int64(by)
-				marks[half.Proc] = append(marks[half.Proc], mark{half.Start, id}, mark{half.End, id})
+				e.marks[half.Proc] = append(e.marks[half.Proc], mark{half.Start, id}, mark{half.End, id})
 			}
 			if c.Work.Seen() {
 				put(&c.Work, h)
 				if h == int32(i) {
-					w := work[c.Work.Proc]
+					w := e.work[c.Work.Proc]
 					if w == nil {
 						w = &served{}
-						work[c.Work.Proc] = w
+						e.work[c.Work.Proc] = w
 					}
 					w.starts, w.ends = append(w.starts, c.Work.Start), append(w.ends, c.Work.End)
 				}
@@ -85,52 +96,72 @@ func stops(d *graph.Dict, records []*graph.Record) map[graph.ProcID][]Stop {
 			}
 		}
 	}
-	slotOf := func(id int64) graph.SlotID { return records[id>>32].Calls[int32(id)].Slot }
+	for _, list := range e.marks {
+		slices.SortFunc(list, func(a, b mark) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.handler, b.handler)) })
+	}
+	for _, w := range e.work {
+		slices.Sort(w.starts)
+		slices.Sort(w.ends)
+	}
+	return e
+}
+
+// stop is the stretch between two neighbours of the marks of a process, with what went on through it.
+func (e *activity) stop(p graph.ProcID, i int) Stop {
+	list := e.marks[p]
+	s := Stop{Interval: trace.Interval{Start: list[i-1].at, End: list[i].at}, Held: graph.NoSlot}
+	for a := i - 1; a >= 0 && list[a].at >= s.Start-sameEvent; a-- {
+		for b := i; b < len(list) && list[b].at <= s.End+sameEvent; b++ {
+			if list[a].handler == list[b].handler {
+				s.Held = e.slot(&list[a])
+			}
+		}
+	}
+	if w := e.work[p]; w != nil {
+		began, _ := slices.BinarySearch(w.starts, s.Start+1)
+		ended, _ := slices.BinarySearch(w.ends, s.End)
+		s.Through = max(0, began-ended)
+	}
+	return s
+}
+
+// stops finds the stops of every process that its rate of events tells of. Of requests that are not kept no event is seen:
+// the rates are those of the kept.
+func (e *activity) stops() map[graph.ProcID][]Stop {
 	out := map[graph.ProcID][]Stop{}
-	for p, list := range marks {
+	for p, list := range e.marks {
 		if len(list) < minEvents {
 			continue
 		}
-		slices.SortFunc(list, func(a, b mark) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.handler, b.handler)) })
 		rate := float64(len(list)) / float64(list[len(list)-1].at-list[0].at+1)
-		w := work[p]
-		if w != nil {
-			slices.Sort(w.starts)
-			slices.Sort(w.ends)
-		}
 		for i := 1; i < len(list); i++ {
 			gap := list[i].at - list[i-1].at
 			if gap < minStop || rate*float64(gap) < missedEvents {
 				continue
 			}
-			s := Stop{Interval: trace.Interval{Start: list[i-1].at, End: list[i].at}, Held: graph.NoSlot}
-			held := int64(-1)
-			for a := i - 1; a >= 0 && list[a].at >= s.Start-sameEvent; a-- {
-				for b := i; b < len(list) && list[b].at <= s.End+sameEvent; b++ {
-					if list[a].handler == list[b].handler {
-						held = list[a].handler
-					}
-				}
-			}
-			if held >= 0 {
-				s.Held = slotOf(held)
-			}
 			after := i
 			resumed := map[int64]bool{}
-			for ; after < len(list) && list[after].at <= s.End+burst; after++ {
+			for ; after < len(list) && list[after].at <= list[i].at+burst; after++ {
 				resumed[list[after].handler] = true
 			}
 			if n := float64(after - i); n < minBurst || n < 3*rate*float64(burst) || len(resumed) < minResumed {
 				continue
 			}
-			if w != nil {
-				began, _ := slices.BinarySearch(w.starts, s.Start+1)
-				ended, _ := slices.BinarySearch(w.ends, s.End)
-				s.Through = max(0, began-ended)
-			}
-			out[p] = append(out[p], s)
+			out[p] = append(out[p], e.stop(p, i))
 		}
 	}
+	return out
+}
+
+// with is the stops of a process and those of others that lie in none of them.
+func with(stops, others []Stop) []Stop {
+	out := slices.Clone(stops)
+	for _, s := range others {
+		if overlap(stops, s.Interval) == 0 {
+			out = append(out, s)
+		}
+	}
+	slices.SortFunc(out, func(x, y Stop) int { return cmp.Compare(x.Start, y.Start) })
 	return out
 }
 

@@ -12,14 +12,14 @@ import (
 	"github.com/tailscope/tailscope/trace/tracetest"
 )
 
-// A served is one call of front to back, in ns: asked, begun, ended, answered, and what else front and back did in it.
+// A servedCall is one call of front to back, in ns: asked, begun, ended, answered, and what else front and back did in it.
 type servedCall struct {
 	op                           string
 	at, begun, ended, read, done int64
 	inner                        string // lines below back's span
 }
 
-func served(t *testing.T, calls []servedCall) *Data {
+func serving(t *testing.T, calls []servedCall) *Data {
 	t.Helper()
 	s := trace.NewStore(trace.NewTables())
 	for i, c := range calls {
@@ -53,7 +53,7 @@ func halting(x int64) int64 {
 // stopsAt is the stops of a host's process that last at least 100 ms: shorter silences that a burst ends come by chance, and
 // nothing waits in them.
 func stopsAt(d *Data, host string) []Stop {
-	for p, list := range stops(d.Dict, d.Records) {
+	for p, list := range activityOf(d.Records).stops() {
 		if d.Dict.String(d.Dict.ProcAt(p).Host) == host {
 			return slices.DeleteFunc(list, func(s Stop) bool { return s.Duration() < 100*msNS })
 		}
@@ -69,7 +69,7 @@ func TestStopsOfTheCalleeOwnWaits(t *testing.T) {
 		ended := halting(begun + hold)
 		calls = append(calls, servedCall{op: "quote", at: at, begun: begun, ended: ended, read: ended + 200_000, done: ended + 300_000})
 	}
-	d := served(t, calls)
+	d := serving(t, calls)
 	if n := len(stopsAt(d, "b")); n < 18 {
 		t.Errorf("%d stops of the callee, want 20 or a few fewer", n)
 	}
@@ -101,7 +101,7 @@ func TestStopsOfTheCallerOwnLateAnswers(t *testing.T) {
 		read := halting(ended + 200_000)
 		calls = append(calls, servedCall{op: "quote", at: at, begun: begun, ended: ended, read: read, done: read + 100_000})
 	}
-	d := served(t, calls)
+	d := serving(t, calls)
 	v := verdict(t, d)
 	if v.Owner != Pause || d.Dict.String(v.Stopped) != "front" {
 		t.Errorf("owner %s, stopped %q: %+v", v.Owner, d.Dict.String(v.Stopped), v.Tests)
@@ -122,7 +122,7 @@ func TestAHeldLoopNamesItsHolder(t *testing.T) {
 		calls = append(calls, servedCall{op: "report", at: from - msNS, begun: from - 500_000, ended: to, read: to + 200_000, done: to + 300_000,
 			inner: fmt.Sprintf("      back load %d..%dns client peer=db host=b\n      back render %d..%dns internal host=b\n", from-400_000, i*1e9+699_000_000, i*1e9+699_999_000, to-100_000)})
 	}
-	d := served(t, calls)
+	d := serving(t, calls)
 	list := stopsAt(d, "b")
 	held, through := 0, 0
 	for _, s := range list {
@@ -154,7 +154,7 @@ func TestOneThreadIsNoStop(t *testing.T) {
 		calls = append(calls, servedCall{op: "quote", at: at, begun: begun, ended: free, read: free + 200_000, done: free + 300_000,
 			inner: fmt.Sprintf("      back load %d..%dns client peer=db host=b\n", begun+100_000, begun+hold-500_000)})
 	}
-	d := served(t, calls)
+	d := serving(t, calls)
 	if list := stopsAt(d, "b"); len(list) > 0 {
 		t.Errorf("%d stops, the first %+v", len(list), list[0])
 	}
@@ -174,7 +174,7 @@ func TestALullIsNoStop(t *testing.T) {
 		ended := begun + int64(8+i%9)*msNS
 		calls = append(calls, servedCall{op: "quote", at: at, begun: begun, ended: ended, read: ended + 200_000, done: ended + 300_000})
 	}
-	d := served(t, calls)
+	d := serving(t, calls)
 	if list := stopsAt(d, "b"); len(list) > 1 { // by chance
 		t.Errorf("%d stops, the first %+v", len(list), list[0])
 	}
@@ -188,10 +188,10 @@ func TestStopsDoNotDependOnOrder(t *testing.T) {
 		ended := halting(begun + int64(8+i%9)*msNS)
 		calls = append(calls, servedCall{op: "quote", at: at, begun: begun, ended: ended, read: ended + 200_000, done: ended + 300_000})
 	}
-	d := served(t, calls)
-	was := fmt.Sprint(stops(d.Dict, d.Records))
+	d := serving(t, calls)
+	was := fmt.Sprint(activityOf(d.Records).stops())
 	slices.Reverse(d.Records)
-	if is := fmt.Sprint(stops(d.Dict, d.Records)); is != was || !strings.Contains(was, "{") {
+	if is := fmt.Sprint(activityOf(d.Records).stops()); is != was || !strings.Contains(was, "{") {
 		t.Errorf("%s\nand in reverse order %s", was, is)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/maphash"
+	"net/netip"
 	"slices"
 	"strconv"
 	"unsafe"
@@ -172,10 +173,22 @@ func (t *Tables) addResource(attrs []Attr) ResourceID {
 			r.Instance = host
 		}
 	}
+	if ip := get("host.ip"); r.Instance == 0 && r.Host == r.Service && ownAddress(t.strings.text(ip)) {
+		// All that Zipkin says of who recorded a span. Machines apart may have one address each on a bridge of their own, so
+		// that it tells processes of one service from each other, and no more.
+		r.Instance = ip
+		r.Host = t.InternString(t.strings.text(r.Service) + "@" + t.strings.text(ip))
+	}
 	id := ResourceID(len(t.resources))
 	t.resources = append(t.resources, r)
 	t.resourceIDs[string(bytes.Clone(t.key))] = id
 	return id
+}
+
+// ownAddress reports whether a text is an address that a machine, not every machine, has.
+func ownAddress(text string) bool {
+	ip, err := netip.ParseAddr(text)
+	return err == nil && !ip.IsLoopback() && !ip.IsUnspecified()
 }
 
 // Scope is the scope with the given id.

@@ -76,7 +76,7 @@ func (f *analyzeFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.brief, "brief", false, "only the verdicts, where the time goes and the causes (text, markdown, html)")
 	c.Flags().StringVar(&f.minEffect, "min-effect", "", "smallest `CHANGE` that counts, as 5%, 1ms or both with a comma")
 	c.Flags().StringVar(&f.notes, "notes", "", "earlier experiments in `FILE`: a failed one lowers the mechanism that it falsifies")
-	c.Flags().StringVar(&f.split, "split", "", "compare two parts of one data set: its halves in `time`, two versions (version), or two values of an ATTRIBUTE (ATTRIBUTE=VALUE: that value against the rest)")
+	c.Flags().StringVar(&f.split, "split", "", "compare two parts of one data set: its halves in `time` or what began before and after one (time=TIME), two versions (version), or two values of an ATTRIBUTE (ATTRIBUTE=VALUE: that value against the rest)")
 	c.Flags().StringVar(&f.save, "save", "", "save the current set as a snapshot `FILE`")
 	c.Flags().StringVar(&f.saveBase, "save-baseline", "", "save the baseline as a snapshot `FILE`")
 }

@@ -1,0 +1,201 @@
+package queuewait
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
+	"github.com/tailscope/tailscope/trace"
+)
+
+const (
+	// minBehind is how many calls must have come while another waited to ask whether they wait, too; byChance by how many
+	// standard errors more of them may than of all calls. Where more than mostWait of all calls wait, nothing tells.
+	minBehind, byChance, mostWait = 10, 2, 0.6
+	// mostIdle is the share of the waits from which nobody's place was waited for.
+	mostIdle = 0.9
+	// oneWay is the part of a wait that must lie on one of the ways to say which.
+	oneWay = 0.7
+	// workStood is by how much the callee may have become slower: threads that lack a CPU pass each other as well, and
+	// what they do takes longer.
+	workStood = 1.15
+)
+
+// A Passing is the calls that were held up one by one: others that came later went by.
+type Passing struct {
+	There, Back int        // waits on the way there and on the way back
+	Median      int64      // of them, in ns
+	Behind      [2]int     // calls that came to the same caller, and callee, while one waited
+	Waited      [2]int     // of them
+	Of          float64    // the share of all calls that wait
+	Idle        [2]float64 // the share of the waits in whose middle no call was in service at the caller, and at the callee
+}
+
+// passed asks whether calls that come later go by those that wait. In a queue they wait as well: what holds up single calls
+// is lost and sent again, sets a connection up, or asks for a name.
+func (a *asker) passed(side int) {
+	if a.key.Site != Between || a.v.Sides[0] == nil || a.v.Sides[1] == nil {
+		return
+	}
+	was, is := a.calls[0][a.key], a.calls[1][a.key]
+	if len(was) < minWaits || work(is) > workStood*work(was) {
+		return
+	}
+	p := passing(a.calls[side][a.key], a.fromOthers(side))
+	if !a.sets[side].Sampled {
+		p.Idle = [2]float64{a.v.Sides[side].Plateau.Idle, a.serverPlateau(side).Idle}
+	}
+	says := Owner("")
+	if p.noQueue() {
+		says, a.v.Passing = Network, p
+	}
+	if p.There+p.Back >= minWaits {
+		a.say("passed", says, "%d calls waited on the way there and %d on the way back, %s in the median; of %d calls of the same process that came meanwhile %d waited as well, and of %d to the same process %d, where %.2g %% of all do; %.0f %% waited while none was in service at the caller, %.0f %% while none was at the callee",
+			p.There, p.Back, prose.Ns(float64(p.Median)), p.Behind[0], p.Waited[0], p.Behind[1], p.Waited[1], 100*p.Of, 100*p.Idle[0], 100*p.Idle[1])
+	}
+}
+
+// fromOthers is the calls of other callers to the target.
+func (a *asker) fromOthers(side int) []Call {
+	var out []Call
+	for _, k := range a.toTarget(side) {
+		if k != a.key {
+			out = append(out, a.calls[side][k]...)
+		}
+	}
+	return out
+}
+
+// noQueue reports whether neither end has a queue: those that come while one waits wait no more often than all do, or, where
+// few come, none was in service meanwhile whose place it could wait for.
+func (p *Passing) noQueue() bool {
+	if p.There+p.Back < minWaits || p.Of > mostWait {
+		return false
+	}
+	for end, n := range p.Behind {
+		usual := p.Of * float64(n)
+		switch {
+		case float64(p.Waited[end]) > usual+byChance*math.Sqrt(usual*(1-p.Of))+1:
+			return false
+		case n < minBehind && p.Idle[end] < mostIdle:
+			return false
+		}
+	}
+	return true
+}
+
+// MayHaveStopped reports whether too few came to the callee meanwhile to know that it went on.
+func (p *Passing) MayHaveStopped() bool { return p.Behind[1] < minBehind }
+
+// work is the mean time in the server span, in ns.
+func work(calls []Call) float64 {
+	sum := 0.0
+	for i := range calls {
+		sum += float64(calls[i].Served.Duration())
+	}
+	return sum / float64(max(1, len(calls)))
+}
+
+// A passage is a call at one end of one way: when it came there, by the clock of that end, and how long it waited.
+type passage struct {
+	at   trace.Time
+	wait int64
+}
+
+// passing is asked of the calls of one edge; others call the same target.
+func passing(calls, others []Call) *Passing {
+	p := &Passing{}
+	var waits []int64
+	n := 0
+	for i := range calls {
+		c := &calls[i]
+		if c.Wait < minWait {
+			continue
+		}
+		n++
+		switch way(c) {
+		case there:
+			p.There++
+			waits = append(waits, c.Wait)
+		case back:
+			p.Back++
+			waits = append(waits, c.Wait)
+		}
+	}
+	if len(waits) == 0 {
+		return p
+	}
+	p.Of = float64(n) / float64(len(calls))
+	slices.Sort(waits)
+	p.Median = waits[len(waits)/2]
+	for end := range p.Behind {
+		list := calls
+		if end == 1 {
+			list = slices.Concat(calls, others)
+		}
+		for _, w := range [2]direction{there, back} {
+			by := map[graph.ProcID][]passage{}
+			for i := range list {
+				proc, at := list[i].at(end, w)
+				by[proc] = append(by[proc], passage{at, list[i].Wait})
+			}
+			for _, all := range by {
+				slices.SortFunc(all, func(x, y passage) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.wait, y.wait)) })
+			}
+			for i := range calls {
+				c := &calls[i]
+				if c.Wait < minWait || way(c) != w {
+					continue
+				}
+				proc, at := c.at(end, w)
+				all := by[proc]
+				from, _ := slices.BinarySearchFunc(all, at+1, func(x passage, t trace.Time) int { return cmp.Compare(x.at, t) })
+				for _, y := range all[from:] {
+					if y.at > at+trace.Time(c.Wait/2) {
+						break
+					}
+					p.Behind[end]++
+					if y.wait >= minWait {
+						p.Waited[end]++
+					}
+				}
+			}
+		}
+	}
+	return p
+}
+
+type direction int8
+
+const (
+	unclear direction = iota
+	there
+	back
+)
+
+// way is on which way a call waited.
+func way(c *Call) direction {
+	switch on := float64(c.Given-c.Asked) / float64(c.Wait); {
+	case c.Slack > c.Wait/2:
+	case on >= oneWay:
+		return there
+	case on <= 1-oneWay:
+		return back
+	}
+	return unclear
+}
+
+// at is when a call set out on a way at its caller (end 0) or at its callee.
+func (c *Call) at(end int, w direction) (graph.ProcID, trace.Time) {
+	switch {
+	case end == 0 && w == there:
+		return c.Caller, c.Asked
+	case end == 0:
+		return c.Caller, c.Done - trace.Time(c.Wait)
+	case w == there:
+		return c.Callee, c.GivenThere - trace.Time(c.Wait)
+	}
+	return c.Callee, c.Served.End
+}
