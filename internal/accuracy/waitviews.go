@@ -15,7 +15,7 @@ Waits for a connection that show in the caller alone, 2,000 requests a side, uns
 span begins when a connection was got, without metrics. Within client spans: waits for a connection to a callee without spans, with
 the metrics of the pools; service-time counts as untraced there. Otherwise as in waits.`,
 		version: analysis.Version,
-		runs:    3,
+		runs:    2,
 		run:     gapCells,
 		slow:    true,
 	})
@@ -25,7 +25,7 @@ the metrics of the pools; service-time counts as untraced there. Otherwise as in
 The waits of sampled systems, without metrics: 40 % and 10 % of the traces of 4,000 requests a side, 1 % of those of 20,000. The
 truth is that of all requests. A limit is not to be stated.`,
 		version: analysis.Version,
-		runs:    3,
+		runs:    2,
 		run:     sampledWaitCells,
 		slow:    true,
 	})
