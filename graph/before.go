@@ -21,7 +21,7 @@ var requestStart = []string{"http.request.header.x-request-start", "http.request
 func (b *Builder) before(r *Record, t *Tree, entry, says Node) {
 	s, ref := t.Store, t.Spans[says]
 	start := t.Interval(entry).Start
-	if v := s.Attr(ref, requestStart...); v != 0 {
+	if v := b.ask(ref, askRequestStart); v != 0 {
 		if at, ok := stamp(s.Text(v), start); ok {
 			r.Before, r.BeforeEvidence = int64(start-at), b.Dict.InternString("request-start stamp")
 		} else {

@@ -50,6 +50,9 @@ type Builder struct {
 	keyed  []uint64
 	alike  []int32
 	kinds  map[trace.Endpoint]uint32
+	asked  answers
+	codes  [][2]code  // by text: as HTTP's and as gRPC's
+	plain  [2][]uint8 // by text, a name or a URL: whether it has no identifiers, once asked
 }
 
 type todo struct {
@@ -179,7 +182,7 @@ func (b *Builder) call(t *Tree, w todo, first int) {
 		}
 		c.Client, c.ClientEnd = b.half(t, n), b.end(t, n, true)
 		ref.Client = n
-		if c.Identity = b.identity(t, n); redirects(t.Store, t.Spans[n]) {
+		if c.Identity = b.identity(t, n); b.redirects(t.Spans[n]) {
 			c.Flags |= Redirected
 		}
 		slot.Caller = b.endpoint(t, n)
@@ -225,7 +228,7 @@ func (b *Builder) call(t *Tree, w todo, first int) {
 	if c.Client.Seen() != c.Work.Seen() && b.waitName(b.store.Name(t.Spans[n])) {
 		c.Flags |= WaitSpan
 	}
-	if a := b.store.Attr(t.Spans[n], "http.request.resend_count", "http.resend_count", "previous-rpc-attempts"); a != 0 {
+	if a := b.ask(t.Spans[n], askResent); a != 0 {
 		c.Attempt = uint16(min(b.number(a), 1<<15))
 	}
 	b.slab = append(b.slab, c)

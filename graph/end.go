@@ -23,7 +23,7 @@ func (b *Builder) end(t *Tree, n Node, client bool) End {
 	if failed {
 		said = Failed
 	}
-	if code, ok := population.GRPCStatus(s, r); ok {
+	if code, ok := b.grpcStatus(r); ok {
 		switch code {
 		case 0:
 		case 1:
@@ -36,7 +36,7 @@ func (b *Builder) end(t *Tree, n Node, client bool) End {
 		if !failed {
 			return Succeeded
 		}
-	} else if code, ok := population.HTTPStatus(s, r); ok {
+	} else if code, ok := b.httpStatus(r); ok {
 		switch {
 		case code == 499:
 			return Cancelled
@@ -47,12 +47,12 @@ func (b *Builder) end(t *Tree, n Node, client bool) End {
 		case !client || code >= 400:
 			return said
 		}
-		if e := left(population.Worded(s.AttrText(r, "error.type", "exception.type"))); e != Failed {
+		if e := left(population.Worded(b.askText(r, askError))); e != Failed {
 			return e
 		}
 		return said
 	}
-	if e := left(population.Worded(s.AttrText(r, "error.type", "exception.type"))); e != Failed {
+	if e := left(population.Worded(b.askText(r, askError))); e != Failed {
 		if e == Cancelled && failed && population.Worded(s.String(s.StatusMessage(r))) == population.TimedOut {
 			return TimedOut // the message names the cause: a task that a timeout cancelled
 		}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/trace"
 )
 
@@ -116,17 +115,19 @@ func (w *Walker) held(i int32) int64 {
 // as the span tells. Zero: it does not tell.
 func (b *Builder) identity(t *Tree, n Node) uint32 {
 	s, r := b.store, t.Spans[n]
-	text := s.AttrText(r, "cache.key")
+	text := b.askText(r, askCacheKey)
 	if text == "" {
-		text = s.AttrText(r, "url.full", "http.url", "http.target", "url.path")
+		id, kind := b.ask(r, askURL).TextID(), urlText
+		text = s.String(id)
 		if _, rest, found := strings.Cut(text, "://"); found { // the host is one of many
 			i := max(strings.IndexByte(rest, '/'), 0)
 			text = rest[i:]
 		}
 		if text == "" {
-			text = s.String(s.Name(r))
+			id, kind = s.Name(r), nameText
+			text = s.String(id)
 		}
-		if trace.Template(text) == text {
+		if b.general(kind, id, text) {
 			return 0
 		}
 	}
@@ -135,11 +136,30 @@ func (b *Builder) identity(t *Tree, n Node) uint32 {
 	return max(h.Sum32(), 1)
 }
 
+const nameText, urlText = 0, 1
+
+// general reports whether a text, which is made of a string of the store, holds no identifiers.
+func (b *Builder) general(kind int, id trace.StringID, text string) bool {
+	const no, yes = 1, 2
+	for int(id) >= len(b.plain[kind]) {
+		b.plain[kind] = append(b.plain[kind], 0)
+	}
+	is := &b.plain[kind][id]
+	if *is == 0 {
+		*is = no
+		if trace.Template(text) == text {
+			*is = yes
+		}
+	}
+	return *is == yes
+}
+
 // redirects reports whether a client span was told to ask elsewhere: its caller's
 // map of who holds what was stale. HTTP says so by its codes, systems that keep
 // their data in shards by words of their own.
-func redirects(s *trace.Store, r trace.SpanRef) bool {
-	if code, ok := population.HTTPStatus(s, r); ok {
+func (b *Builder) redirects(r trace.SpanRef) bool {
+	s := b.store
+	if code, ok := b.httpStatus(r); ok {
 		switch code {
 		case 301, 302, 303, 307, 308, 421:
 			return true
@@ -149,7 +169,7 @@ func redirects(s *trace.Store, r trace.SpanRef) bool {
 	if s.Status(r) != trace.StatusError {
 		return false
 	}
-	for _, text := range [3]string{s.AttrText(r, "error.type", "exception.type"), s.AttrText(r, "db.response.status_code"), s.String(s.StatusMessage(r))} {
+	for _, text := range [3]string{b.askText(r, askError), s.AttrText(r, "db.response.status_code"), s.String(s.StatusMessage(r))} {
 		if redirection(text) != "" {
 			return true
 		}

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"iter"
 	"math"
-	"slices"
+	"math/bits"
+	"sync/atomic"
 )
 
 // A Sketch counts signed lengths of time in bins 1 % wide. Sketches merge
@@ -15,60 +16,88 @@ type Sketch struct {
 	bins bins
 }
 
-// bins counts bins: a hash table with open addressing, because sketches are added
-// to for every pair of calls of every request. A count of zero is a free place.
+// bins counts bins, in pages of neighbours: lengths of one kind lie close together,
+// and sketches are added to for every pair of calls of every request.
 type bins struct {
-	at   []int16
-	n    []int64
-	used int
+	first  int32    // the page that dir begins with
+	dir    []uint16 // of each page: 1 + its place in counts; 0: it has no counts
+	counts []uint32
+	over   map[int16]int64 // what goes beyond a count
+	used   int             // bins with a count
 }
 
-func (t *bins) place(b int16) int {
-	mask := len(t.at) - 1
-	i := int(uint32(b)*0x9e3779b1>>16) & mask
-	for t.n[i] != 0 && t.at[i] != b {
-		i = (i + 1) & mask
-	}
-	return i
-}
+// pageBins is how many bins a page holds: a cache line of counts.
+const (
+	pageBits = 4
+	pageBins = 1 << pageBits
+)
 
 // add adds n, which is not negative, to the count of a bin.
 func (t *bins) add(b int16, n int64) {
 	if n == 0 {
 		return
 	}
-	if t.used*4 >= len(t.at)*3 {
-		old := *t
-		size := max(8, 2*len(old.at))
-		*t = bins{make([]int16, size), make([]int64, size), old.used}
-		for i, c := range old.n {
-			if c != 0 {
-				k := t.place(old.at[i])
-				t.at[k], t.n[k] = old.at[i], c
-			}
-		}
+	page := int(int32(b)>>pageBits - t.first)
+	if uint(page) >= uint(len(t.dir)) || t.dir[page] == 0 {
+		page = t.grow(b)
 	}
-	i := t.place(b)
-	if t.n[i] == 0 {
-		t.at[i] = b
+	c := &t.counts[(int(t.dir[page])-1)<<pageBits|int(b)&(pageBins-1)]
+	if *c == 0 {
 		t.used++
 	}
-	t.n[i] += n
-}
-
-func (t *bins) count(b int16) int64 {
-	if t.used == 0 {
-		return 0
+	if sum := int64(*c) + n; sum <= math.MaxUint32 {
+		*c = uint32(sum)
+		return
 	}
-	return t.n[t.place(b)]
+	if t.over == nil {
+		t.over = map[int16]int64{}
+	}
+	t.over[b] += n - int64(math.MaxUint32-*c)
+	*c = math.MaxUint32
 }
 
-// all is the bins and their counts, in no order.
+// grow makes the page of a bin and returns its place in dir.
+func (t *bins) grow(b int16) int {
+	page := int32(b) >> pageBits
+	switch last := t.first + int32(len(t.dir)) - 1; {
+	case len(t.dir) == 0:
+		t.first, t.dir = page, make([]uint16, 1)
+	case page < t.first:
+		t.dir = append(make([]uint16, t.first-page), t.dir...)
+		t.first = page
+	case page > last:
+		t.dir = append(t.dir, make([]uint16, page-last)...)
+	}
+	at := int(page - t.first)
+	if t.dir[at] == 0 {
+		t.counts = append(t.counts, make([]uint32, pageBins)...)
+		t.dir[at] = uint16(len(t.counts) >> pageBits)
+	}
+	return at
+}
+
+// at is the count of a bin whose page stands at a place of counts.
+func (t *bins) at(place int, b int16) int64 {
+	c := t.counts[(place-1)<<pageBits|int(b)&(pageBins-1)]
+	if c == math.MaxUint32 {
+		return int64(c) + t.over[b]
+	}
+	return int64(c)
+}
+
+// all is the bins that have counts, ascending.
 func (t *bins) all() iter.Seq2[int16, int64] {
 	return func(yield func(int16, int64) bool) {
-		for i, c := range t.n {
-			if c != 0 && !yield(t.at[i], c) {
-				return
+		for i, place := range t.dir {
+			if place == 0 {
+				continue
+			}
+			from := (t.first + int32(i)) << pageBits
+			for k := range int32(pageBins) {
+				b := int16(from + k)
+				if c := t.at(int(place), b); c != 0 && !yield(b, c) {
+					return
+				}
 			}
 		}
 	}
@@ -83,9 +112,71 @@ func bin(ns int64) int16 {
 	case ns == 0:
 		return 0
 	case ns < 0:
-		return -bin(-ns)
+		return -bin(-max(ns, -math.MaxInt64))
+	case ns < 1<<tableBits:
+		t := binTable.Load()
+		if t == nil {
+			t = newTable()
+			binTable.Store(t)
+		}
+		b := t.from[bucket(ns)]
+		for ns >= t.least[b+1] {
+			b++
+		}
+		return b
 	}
-	return 1 + int16(math.Round(math.Log(float64(ns))/width))
+	return binOf(ns)
+}
+
+// binOf is the bin of a length above zero, by its logarithm.
+func binOf(ns int64) int16 { return 1 + int16(math.Round(math.Log(float64(ns))/width)) }
+
+// A table finds the bins of lengths below 18 minutes without logarithms: where each
+// bin begins, and the bin of the first length of each bucket.
+type table struct {
+	least []int64
+	from  [(tableBits - bucketBits + 1) << bucketBits]int16
+}
+
+const (
+	tableBits  = 40
+	bucketBits = 6 // 64 buckets for each doubling
+)
+
+var binTable atomic.Pointer[table] // made when it is first asked; one that is made twice is the same
+
+// bucket is the leading bits of a length and how many follow.
+func bucket(ns int64) int {
+	n := max(0, bits.Len64(uint64(ns))-bucketBits-1)
+	return n<<bucketBits + int(ns>>n)
+}
+
+func newTable() *table {
+	last := binOf(1<<tableBits - 1)
+	t := &table{least: make([]int64, last+2)}
+	for b := int16(2); b <= last+1; b++ {
+		ns := max(1, int64(math.Exp((float64(b)-1.5)*width)))
+		for binOf(ns) >= b {
+			ns--
+		}
+		for binOf(ns) < b {
+			ns++
+		}
+		t.least[b] = ns
+	}
+	b := int16(1)
+	for i := range t.from {
+		first := int64(i)
+		if i >= 2<<bucketBits {
+			n := i>>bucketBits - 1
+			first = int64(i-n<<bucketBits) << n
+		}
+		for first >= t.least[b+1] && b < last {
+			b++
+		}
+		t.from[i] = b
+	}
+	return t
 }
 
 // Bin is the bin of a Sketch that a length falls into.
@@ -151,8 +242,8 @@ func (s *Sketch) Below(ns int64) int64 {
 func (s *Sketch) Quantile(q float64) float64 {
 	want := max(1, int64(math.Ceil(q*float64(s.n))))
 	var sum int64
-	for _, b := range s.sorted() {
-		if sum += s.bins.count(b); sum >= want {
+	for b, c := range s.bins.all() {
+		if sum += c; sum >= want {
 			return value(b)
 		}
 	}
@@ -163,27 +254,18 @@ func (s *Sketch) Quantile(q float64) float64 {
 // an empty sketch.
 func (s *Sketch) Mean(most int64) float64 {
 	var sum float64
-	for _, b := range s.sorted() {
-		sum += min(value(b), float64(most)) * float64(s.bins.count(b))
+	for b, c := range s.bins.all() {
+		sum += min(value(b), float64(most)) * float64(c)
 	}
 	return sum / float64(max(s.n, 1))
-}
-
-func (s *Sketch) sorted() []int16 {
-	keys := make([]int16, 0, s.bins.used)
-	for b := range s.bins.all() {
-		keys = append(keys, b)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // AppendBinary appends the sketch in its one canonical form.
 func (s *Sketch) AppendBinary(to []byte) []byte {
 	to = binary.AppendUvarint(to, uint64(s.bins.used))
-	for _, b := range s.sorted() {
+	for b, c := range s.bins.all() {
 		to = binary.AppendVarint(to, int64(b))
-		to = binary.AppendUvarint(to, uint64(s.bins.count(b)))
+		to = binary.AppendUvarint(to, uint64(c))
 	}
 	return to
 }

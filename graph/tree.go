@@ -9,7 +9,7 @@ import (
 )
 
 // Group sorts the spans of a store into traces. It calls f for each trace, in
-// the order of trace ids; f must not keep refs.
+// the order in which they begin in the store; f must not keep refs.
 func Group(s *trace.Store, f func(id trace.TraceID, refs []trace.SpanRef)) {
 	g := GroupTraces(s)
 	for i := range g.Len() {
@@ -24,7 +24,9 @@ type Traces struct {
 	refs []trace.SpanRef
 }
 
-// GroupTraces sorts the spans of a store into traces, in the order of their ids.
+// GroupTraces sorts the spans of a store into traces, in the order in which they
+// begin in the store: neighbours in the input are neighbours in memory, and tell of
+// the same seconds.
 func GroupTraces(s *trace.Store) *Traces {
 	n := s.Len()
 	place := make(map[trace.TraceID]int32, n/8+1)
@@ -47,18 +49,13 @@ func GroupTraces(s *trace.Store) *Traces {
 		at[r] = last
 		counts[last]++
 	}
-	order := make([]int32, len(ids))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(a, b int32) int { return ids[a].Compare(ids[b]) })
-	t := &Traces{ids: make([]trace.TraceID, len(ids)), ends: make([]int32, len(ids)), refs: make([]trace.SpanRef, n)}
+	t := &Traces{ids: ids, ends: make([]int32, len(ids)), refs: make([]trace.SpanRef, n)}
 	offset := make([]int32, len(ids))
 	var sum int32
-	for i, p := range order {
+	for p, c := range counts {
 		offset[p] = sum
-		sum += counts[p]
-		t.ids[i], t.ends[i] = ids[p], sum
+		sum += c
+		t.ends[p] = sum
 	}
 	for r, p := range at {
 		t.refs[offset[p]] = trace.SpanRef(r)
@@ -136,7 +133,9 @@ type Tree struct {
 	standing   []standing
 	childStart []int32 // children of i: children[childStart[i]:childStart[i+1]]
 	children   []Node
-	byID       []Node
+	times      []timed      // in the order of Spans
+	ids        []identified // by id
+	byID       []Node       // the same
 	queue      []Node
 	state      []uint8
 }
@@ -163,13 +162,40 @@ func (t *Tree) Build(s *trace.Store, id trace.TraceID, refs []trace.SpanRef) {
 		}
 		t.Spans = append(t.Spans, r)
 	}
-	slices.SortFunc(t.Spans, t.compare)
+	t.sort()
 	t.dropCopies()
 	t.index()
 	t.resolveParents()
 	t.link()
 	t.cutCycles()
 	t.judge()
+}
+
+// sort orders the spans by content: times, which nearly always decide, are read from the store once.
+func (t *Tree) sort() {
+	t.times = t.times[:0]
+	for _, r := range t.Spans {
+		v := t.Store.Interval(r)
+		t.times = append(t.times, timed{v.Start, v.End, r})
+	}
+	slices.SortFunc(t.times, func(a, b timed) int {
+		switch {
+		case a.start != b.start:
+			return cmp.Compare(a.start, b.start)
+		case a.end != b.end:
+			return cmp.Compare(b.end, a.end)
+		}
+		return t.compare(a.ref, b.ref)
+	})
+	for i := range t.times {
+		t.Spans[i] = t.times[i].ref
+	}
+}
+
+// A timed is a span with its time.
+type timed struct {
+	start, end trace.Time
+	ref        trace.SpanRef
 }
 
 // compare orders spans of a trace by content. It is zero for exact copies only.
@@ -217,7 +243,7 @@ func (t *Tree) compareAttrs(a, b []trace.Attr) int {
 func (t *Tree) dropCopies() {
 	kept := t.Spans[:0]
 	for i, r := range t.Spans {
-		if i > 0 && t.compare(kept[len(kept)-1], r) == 0 {
+		if x := t.times; i > 0 && x[i].start == x[i-1].start && x[i].end == x[i-1].end && t.compare(kept[len(kept)-1], r) == 0 {
 			t.Duplicates++
 			continue
 		}
@@ -229,13 +255,20 @@ func (t *Tree) dropCopies() {
 // index sorts the spans by id for lookup.
 func (t *Tree) index() {
 	n := len(t.Spans)
-	t.byID = t.byID[:0]
+	t.ids = t.ids[:0]
 	for i := range n {
-		t.byID = append(t.byID, Node(i))
+		t.ids = append(t.ids, identified{t.id(Node(i)), Node(i)})
 	}
-	slices.SortFunc(t.byID, func(a, b Node) int {
-		return cmp.Or(cmp.Compare(t.id(a), t.id(b)), cmp.Compare(a, b))
+	slices.SortFunc(t.ids, func(a, b identified) int {
+		if a.id != b.id {
+			return cmp.Compare(a.id, b.id)
+		}
+		return cmp.Compare(a.node, b.node)
 	})
+	t.byID = t.byID[:0]
+	for _, x := range t.ids {
+		t.byID = append(t.byID, x.node)
+	}
 	for i := 1; i < n; i++ {
 		a, b := t.byID[i-1], t.byID[i]
 		if t.id(a) == t.id(b) && !t.halves(a, b) {
@@ -253,15 +286,24 @@ func (t *Tree) halves(a, b Node) bool {
 
 // withID is the spans that have an id.
 func (t *Tree) withID(id trace.SpanID) []Node {
-	lo, ok := slices.BinarySearchFunc(t.byID, id, func(n Node, id trace.SpanID) int { return cmp.Compare(t.id(n), id) })
-	if !ok {
-		return nil
+	lo, hi := 0, len(t.ids)
+	for lo < hi {
+		if mid := int(uint(lo+hi) / 2); t.ids[mid].id < id {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
 	}
-	hi := lo + 1
-	for hi < len(t.byID) && t.id(t.byID[hi]) == id {
+	for hi = lo; hi < len(t.ids) && t.ids[hi].id == id; {
 		hi++
 	}
 	return t.byID[lo:hi]
+}
+
+// An identified is a span with its id.
+type identified struct {
+	id   trace.SpanID
+	node Node
 }
 
 func (t *Tree) resolveParents() {

@@ -88,7 +88,7 @@ func (b *Builder) waitsOf(r *Record, t *Tree, call int32, n Node, client bool) {
 	}
 	server := !client && t.kind(n) == trace.KindServer
 	if server && r.Calls[call].Paired() {
-		if x := s.Attr(ref, requestStart...); x != 0 {
+		if x := b.ask(ref, askRequestStart); x != 0 {
 			if at, ok := stamp(s.Text(x), v.Start); ok {
 				front(float64(v.Start-at), "request-start stamp", 0)
 			}
@@ -97,11 +97,11 @@ func (b *Builder) waitsOf(r *Record, t *Tree, call int32, n Node, client bool) {
 		}
 	}
 	for _, a := range s.Attrs(ref) {
-		key := s.String(a.Key)
-		declared, own := s.Waits[key]
-		if !own && !trace.WaitAttribute(key) && key != "queue.time_ms" {
+		if b.answers(a.Key)&(1<<askWait) == 0 {
 			continue
 		}
+		key := s.String(a.Key)
+		declared, own := s.Waits[key]
 		f, err := strconv.ParseFloat(s.Text(a.Value), 64)
 		if err != nil || !(f > 0 && f < maxBefore) {
 			continue

@@ -29,8 +29,8 @@ type Asking struct {
 	keys       []uint64  // of each of those requests
 	weights    []float64 // of those requests; a change of mix that was accepted is taken out of them
 	parts      [2]map[PartKey]*part
-	maps       map[PartKey]stats.RankMap
-	blocks     []int32 // of each request, for resampling
+	maps       [][4]*stats.RankMap // by slot and kind, once asked for
+	blocks     []int32             // of each request, for resampling
 	nblocks    int
 	slots      [2]map[graph.SlotID][]graph.SlotID // relative → absolute
 	attributes []*Attribute
@@ -44,7 +44,11 @@ type Asking struct {
 	turned     []*turning
 	called     []*target
 	internal   []*target
-	clipped    float64 // share of requests that a replay of nothing might not give back
+	changed    []count   // of those, the ones that are called more or less often
+	calls      [2]bySlot // calls by relative slot, once asked for
+	steps      [2]bySlot // steps by the relative slot whose work they are, once asked for
+	plain      []int64   // latencies of a replay of nothing, once asked for
+	clipped    float64   // share of requests that a replay of nothing might not give back
 }
 
 // A part is the lengths of one stretch on one side.
@@ -62,7 +66,7 @@ type quantileOf struct {
 
 // NewAsking prepares the replays of a comparison of two sides.
 func NewAsking(c *Comparison) *Asking {
-	a := &Asking{Comparison: c, maps: map[PartKey]stats.RankMap{}}
+	a := &Asking{Comparison: c}
 	for i := range c.Sides { // the baseline is nil of a single data set, replayed
 		a.parts[i] = map[PartKey]*part{}
 		a.slots[i] = map[graph.SlotID][]graph.SlotID{}
@@ -190,12 +194,15 @@ func (a *Asking) block() {
 // back is x as it was: the baseline's value of the same rank. tie spreads equal
 // values over their ranks.
 func (a *Asking) back(k PartKey, x int64, tie float64) int64 {
-	m, ok := a.maps[k]
-	if !ok {
-		m = rankMap(a.parts[summary.Current][k], a.parts[summary.Baseline][k])
-		a.maps[k] = m
+	if int(k.Slot) >= len(a.maps) {
+		a.maps = append(a.maps, make([][4]*stats.RankMap, int(k.Slot)+1-len(a.maps))...)
 	}
-	return m.At(x, tie)
+	m := &a.maps[k.Slot][k.kind()]
+	if *m == nil {
+		x := rankMap(a.parts[summary.Current][k], a.parts[summary.Baseline][k])
+		*m = &x
+	}
+	return (*m).At(x, tie)
 }
 
 // rankMap maps values of from to those of the same rank in to; it changes
@@ -237,10 +244,13 @@ func (a *Asking) replay(factors ...Factor) []int64 {
 		for _, f := range factors {
 			f(j, p, values)
 		}
-		out[j] = e.Latency(p, values, nil)
+		out[j] = a.replayed(&e, j, values)
 	}
 	return out
 }
+
+// reweigh counts the current requests with other weights.
+func (a *Asking) reweigh(w []float64) { a.weights, a.called, a.changed = w, nil, nil }
 
 // quantile is the target quantile of latencies under weights.
 func (a *Asking) quantile(ns []int64, w []float64) float64 {

@@ -130,23 +130,45 @@ func (c *Comparison) Attributes() []*Attribute {
 	d := c.Reading.Dict
 	counts := [2]map[trace.StringID]map[trace.StringID]int{{}, {}}
 	keys := map[trace.StringID]bool{}
+	lay := layouts{by: map[uint64][]int32{}}
 	for i, s := range c.Sides {
-		for _, q := range s.Counted {
-			for _, a := range q.Attrs {
-				m := counts[i][a.Key]
-				if m == nil {
-					m = map[trace.StringID]int{}
-					counts[i][a.Key] = m
-				}
-				m[a.Value.TextID()]++
-				keys[a.Key] = true
+		lay.of[i] = make([]int32, len(s.Counted))
+		count := func(key, value trace.StringID, n int) {
+			m := counts[i][key]
+			if m == nil {
+				m = map[trace.StringID]int{}
+				counts[i][key] = m
 			}
+			m[value] += n
+			keys[key] = true
+		}
+		// What the last requests say alike is counted together.
+		var last []trace.Attr
+		var alike []int
+		for j, q := range s.Counted {
+			lay.of[i][j] = lay.find(q.Attrs)
+			if j == 0 || lay.of[i][j] != lay.of[i][j-1] {
+				for k, n := range alike {
+					count(last[k].Key, last[k].Value.TextID(), n)
+				}
+				last, alike = append(last[:0], q.Attrs...), append(alike[:0], make([]int, len(q.Attrs))...)
+			}
+			for k, a := range q.Attrs {
+				if a.Value.TextID() != last[k].Value.TextID() {
+					count(last[k].Key, last[k].Value.TextID(), alike[k])
+					last[k], alike[k] = a, 0
+				}
+				alike[k]++
+			}
+		}
+		for k, n := range alike {
+			count(last[k].Key, last[k].Value.TextID(), n)
 		}
 	}
 	weights := [2]*weighing{weigh(c.Sides[0].Counted), weigh(c.Sides[1].Counted)}
 	out := []*Attribute{}
 	for key := range keys {
-		if a := c.attribute(key, counts[0][key], counts[1][key], weights); a != nil {
+		if a := c.attribute(key, counts[0][key], counts[1][key], weights, &lay); a != nil {
 			out = append(out, a)
 		}
 	}
@@ -164,6 +186,51 @@ func (c *Comparison) Attributes() []*Attribute {
 	}
 	c.attributes = out
 	return out
+}
+
+// Layouts are the keys of requests in their order: many requests share few.
+type layouts struct {
+	of   [2][]int32 // of each counted request
+	keys [][]trace.StringID
+	by   map[uint64][]int32 // by a hash of the keys
+	last int32
+}
+
+// find is the layout of attributes.
+func (l *layouts) find(attrs []trace.Attr) int32 {
+	same := func(n int32) bool {
+		return slices.EqualFunc(l.keys[n], attrs, func(k trace.StringID, a trace.Attr) bool { return k == a.Key })
+	}
+	if len(l.keys) > 0 && same(l.last) {
+		return l.last
+	}
+	h := uint64(len(attrs))
+	for _, a := range attrs {
+		h = (h ^ uint64(a.Key)) * 0x9e3779b97f4a7c15
+		h ^= h >> 29
+	}
+	for _, n := range l.by[h] {
+		if same(n) {
+			l.last = n
+			return n
+		}
+	}
+	keys := make([]trace.StringID, len(attrs))
+	for i, a := range attrs {
+		keys[i] = a.Key
+	}
+	l.last = int32(len(l.keys))
+	l.keys, l.by[h] = append(l.keys, keys), append(l.by[h], l.last)
+	return l.last
+}
+
+// places is where a key stands first in each layout; -1 where it does not.
+func (l *layouts) places(key trace.StringID) []int {
+	at := make([]int, len(l.keys))
+	for i, keys := range l.keys {
+		at[i] = slices.Index(keys, key)
+	}
+	return at
 }
 
 // A weighing is the weights of a side's requests.
@@ -199,7 +266,7 @@ func (x *weighing) effective(sum, squares, p float64, k int) (count, of int) {
 }
 
 // attribute compares one key; nil if its values are identifiers.
-func (c *Comparison) attribute(key trace.StringID, base, cur map[trace.StringID]int, weights [2]*weighing) *Attribute {
+func (c *Comparison) attribute(key trace.StringID, base, cur map[trace.StringID]int, weights [2]*weighing, lay *layouts) *Attribute {
 	d := c.Reading.Dict
 	name := d.String(key)
 	pooled := map[trace.StringID]int{}
@@ -245,27 +312,32 @@ func (c *Comparison) attribute(key trace.StringID, base, cur map[trace.StringID]
 	}
 	of := map[trace.StringID]*sums{}
 	var has [2][]trace.StringID
+	at := lay.places(key)
 	for i, s := range c.Sides {
 		has[i] = make([]trace.StringID, len(s.Counted))
+		var last trace.StringID // and what it is compared as
+		var as trace.StringID
+		var in *sums
 		for j, q := range s.Counted {
-			for _, x := range q.Attrs {
-				if x.Key != key {
+			place := at[lay.of[i][j]]
+			if place < 0 {
+				continue
+			}
+			if x := q.Attrs[place].Value.TextID(); in == nil || x != last {
+				v, ok := label(x)
+				if !ok {
 					continue
 				}
-				if v, ok := label(x.Value.TextID()); ok {
-					m := of[v]
-					if m == nil {
-						m = &sums{}
-						of[v] = m
-					}
-					w := weights[i].w[j]
-					m.n[i]++
-					m.w[i] += w
-					m.squares[i] += w * w
-					has[i][j] = v
+				if of[v] == nil {
+					of[v] = &sums{}
 				}
-				break
+				last, as, in = x, v, of[v]
 			}
+			w := weights[i].w[j]
+			in.n[i]++
+			in.w[i] += w
+			in.squares[i] += w * w
+			has[i][j] = as
 		}
 	}
 	consequence := Consequence(name)
@@ -287,15 +359,15 @@ func (c *Comparison) attribute(key trace.StringID, base, cur map[trace.StringID]
 	slices.SortFunc(a.Values, func(x, y ValueShare) int {
 		return cmp.Or(cmp.Compare(math.Abs(y.Cur-y.Base), math.Abs(x.Cur-x.Base)), cmp.Compare(y.Cur-y.Base, x.Cur-x.Base), strings.Compare(d.String(x.Value), d.String(y.Value)))
 	})
-	at := map[trace.StringID]int{}
+	number := map[trace.StringID]int{}
 	for i, v := range a.Values {
-		at[v.Value] = i
+		number[v.Value] = i
 	}
 	for i := range has {
 		a.of[i] = make([]int, len(has[i]))
 		for j, v := range has[i] {
 			a.of[i][j] = -1
-			if k, ok := at[v]; ok && v != 0 {
+			if k, ok := number[v]; ok && v != 0 {
 				a.of[i][j] = k
 			}
 		}

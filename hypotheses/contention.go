@@ -101,6 +101,9 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 	if sloped {
 		z = slope1.above(slope0)
 	}
+	if sloped && slope1.most(slope0) < steeper {
+		part = 0 // as many times longer among others as alone, or the crowded process is the slow one
+	}
 	if part < bothShare && z < doubtZ {
 		return Finding{}, false
 	}

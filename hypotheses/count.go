@@ -13,47 +13,51 @@ import (
 type group struct {
 	req    int
 	parent int32
-	calls  []int // indices in tries.calls, first attempts only
+	n      int32 // first attempts only
 	w      float64
+}
+
+// calls is the indices in tries.calls of the calls of a group.
+func (t *target) calls(a *Asking, side int, g *group) []int {
+	calls := make([]int, 0, g.n)
+	q := a.Sides[side].Counted[g.req]
+	for k := range t.sides[side].of(g.req) {
+		if x := &t.sides[side].calls[k]; x.prev < 0 && q.Calls[x.call].Parent == g.parent {
+			calls = append(calls, k)
+		}
+	}
+	return calls
 }
 
 // groups is a target's calls by the call that makes them, also where it makes
 // none.
 func (a *Asking) groups(side int, t *target) []group {
-	var out []group
-	var ones []int
-	for j, q := range a.Sides[side].Counted {
-		first := len(out)
+	s, tries := a.Sides[side], &t.sides[side]
+	at := a.callsOf(side, t.Parent)
+	out := make([]group, 0, len(at))
+	for from := 0; from < len(at); {
+		j := int(at[from].req)
+		q := s.Counted[j]
 		w := float64(q.Weight) / graph.OneRequest
 		if side == summary.Current && a.weights != nil {
 			w = a.weights[j]
 		}
-		for i := range q.Calls {
-			if a.Relative(q, q.Calls[i].Slot) == t.Parent {
-				out = append(out, group{req: j, parent: int32(i), w: w})
-			}
+		to := from
+		for ; to < len(at) && int(at[to].req) == j; to++ {
+			out = append(out, group{req: j, parent: at[to].at, w: w})
 		}
-		if first == len(out) {
-			continue
-		}
-		for _, k := range t.sides[side].byReq[j] {
-			x := &t.sides[side].calls[k]
+		for k := range tries.of(j) {
+			x := &tries.calls[k]
 			if x.prev >= 0 {
 				continue
 			}
-			for g := first; g < len(out); g++ {
+			for g := from; g < to; g++ {
 				if out[g].parent == q.Calls[x.call].Parent {
-					if out[g].calls == nil { // most make one call
-						if len(ones) == cap(ones) {
-							ones = make([]int, 0, 1024)
-						}
-						ones = ones[:len(ones)+1]
-						out[g].calls = ones[len(ones)-1 : len(ones)-1 : len(ones)]
-					}
-					out[g].calls = append(out[g].calls, k)
+					out[g].n++
 				}
 			}
 		}
+		from = to
 	}
 	return out
 }
@@ -75,7 +79,10 @@ const (
 
 // counts is the targets whose calls per parent changed.
 func (a *Asking) counts() []count {
-	var out []count
+	if a.changed != nil {
+		return a.changed
+	}
+	out := []count{}
 	for _, t := range slices.Concat(a.targets(), a.ownParts()) {
 		if t.sides[0].logical == 0 || t.sides[1].logical == 0 {
 			continue // new-hop's
@@ -104,6 +111,7 @@ func (a *Asking) counts() []count {
 		}
 		out = append(out, c)
 	}
+	a.changed = out
 	return out
 }
 
@@ -117,9 +125,9 @@ func (a *Asking) onlySeen(c *count) bool {
 	more := (c.is - c.was) * c.t.lengths(summary.Current, func(*try) bool { return true }).mean()
 	var around [2]float64 // own time of one span around them
 	for i := range around {
-		own, ns := a.own(i, []graph.SlotID{c.t.Parent}), 0.0
-		for k := range own.ns {
-			ns += float64(own.ns[k])
+		ns := 0.0
+		for _, x := range a.workIn(i, []graph.SlotID{c.t.Parent}) {
+			ns += float64(x.ns)
 		}
 		around[i] = share(ns, float64(len(c.groups[i])))
 	}
@@ -133,13 +141,13 @@ func (a *Asking) onlySeen(c *count) bool {
 func meanCalls(groups []group) (mean, variance float64) {
 	var calls, weight float64
 	for _, g := range groups {
-		calls, weight = calls+g.w*float64(len(g.calls)), weight+g.w
+		calls, weight = calls+g.w*float64(g.n), weight+g.w
 	}
 	mean = share(calls, weight)
 	for i := 0; i < len(groups); {
 		off, req := 0.0, groups[i].req
 		for ; i < len(groups) && groups[i].req == req; i++ {
-			off += groups[i].w * (float64(len(groups[i].calls)) - mean)
+			off += groups[i].w * (float64(groups[i].n) - mean)
 		}
 		variance += off * off
 	}
@@ -152,7 +160,7 @@ func (c *count) back(a *Asking) Factor {
 	sizes := func(side int) *part {
 		p := &part{}
 		for _, g := range c.groups[side] {
-			p.ns, p.w = append(p.ns, int64(len(g.calls))), append(p.w, g.w)
+			p.ns, p.w = append(p.ns, int64(g.n)), append(p.w, g.w)
 		}
 		return p
 	}
@@ -166,11 +174,11 @@ func (c *count) back(a *Asking) Factor {
 	tries := &c.t.sides[summary.Current]
 	return func(j int, p *graph.Plan, values []int64) {
 		for _, g := range byReq[j] {
-			n := len(g.calls)
+			n := int(g.n)
 			m := int(to.At(int64(n), a.draw(j, g.parent, 1)))
 			switch {
 			case m < n:
-				calls := slices.Clone(g.calls)
+				calls := c.t.calls(a, summary.Current, g)
 				slices.SortFunc(calls, func(x, y int) int {
 					return cmp.Or(cmp.Compare(a.draw(j, tries.calls[x].call, 2), a.draw(j, tries.calls[y].call, 2)), cmp.Compare(x, y))
 				})
@@ -178,7 +186,7 @@ func (c *count) back(a *Asking) Factor {
 				for _, k := range calls[m:] {
 					gone[tries.calls[k].call] = true
 				}
-				for _, k := range tries.byReq[j] { // their later attempts go with them
+				for k := range tries.of(j) { // their later attempts go with them
 					if x := &tries.calls[k]; x.prev >= 0 && gone[x.prev] {
 						gone[x.call] = true
 					}
@@ -195,7 +203,7 @@ func (c *count) back(a *Asking) Factor {
 					d := int64(was.at(a.draw(j, g.parent, 3+uint64(e))))
 					add, longest = add+d, max(longest, d)
 				}
-				last := slices.MaxFunc(g.calls, func(x, y int) int { return cmp.Compare(tries.calls[x].ns, tries.calls[y].ns) })
+				last := slices.MaxFunc(c.t.calls(a, summary.Current, g), func(x, y int) int { return cmp.Compare(tries.calls[x].ns, tries.calls[y].ns) })
 				if c.parallel {
 					add = max(0, longest-tries.calls[last].ns)
 				}

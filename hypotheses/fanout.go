@@ -76,12 +76,13 @@ type gather struct {
 func (a *Asking) gathers(side int, t *target) []gather {
 	var out []gather
 	for _, g := range a.groups(side, t) {
-		if len(g.calls) < 2 {
+		if g.n < 2 {
 			continue
 		}
 		q := a.Sides[side].Counted[g.req]
 		x := gather{group: g}
-		for i, k := range g.calls {
+		calls := t.calls(a, side, &g)
+		for i, k := range calls {
 			c := &q.Calls[t.sides[side].calls[k].call]
 			if o := c.Outer(); i == 0 || o.Start < x.first {
 				x.first = o.Start
@@ -90,7 +91,7 @@ func (a *Asking) gathers(side int, t *target) []gather {
 				x.lost++
 			}
 		}
-		for _, k := range g.calls {
+		for _, k := range calls {
 			if c := &q.Calls[t.sides[side].calls[k].call]; c.Flags&graph.Loser == 0 {
 				x.ns = max(x.ns, int64(c.Outer().End-x.first))
 			}
@@ -113,7 +114,7 @@ func (a *Asking) needed(t *target) (Finding, bool) {
 		var w float64
 		for _, g := range sets[i] {
 			lost[i] += g.w * float64(g.lost)
-			width[i] += g.w * float64(len(g.calls))
+			width[i] += g.w * float64(g.n)
 			w += g.w
 		}
 		if w == 0 {
@@ -156,7 +157,7 @@ func (a *Asking) needed(t *target) (Finding, bool) {
 		for _, g := range byReq[j] {
 			ns := to.At(g.ns, a.draw(j, g.parent, 1))
 			last, end := -1, int64(-1)
-			for _, k := range g.calls {
+			for _, k := range t.calls(a, summary.Current, &g.group) {
 				call := t.sides[1].calls[k].call
 				c := &q.Calls[call]
 				leave, ok := s.leave[outer(c, call)]

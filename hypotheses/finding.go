@@ -67,6 +67,7 @@ type Finding struct {
 	Check             Check
 	Warnings          []string
 	Doubtful          bool // a warning says that it may be something else: it is weak
+	Open              bool // the data leave a rival open: it is not strong
 
 	// Factor is the replay; Weights reweights the requests, for a change of mix.
 	Factor  Factor
@@ -88,8 +89,9 @@ type Finding struct {
 	byChance bool
 
 	// Below names findings that go before this one, as its cause: by kind and
-	// component.
+	// component. after is of one that such a finding went before.
 	Below func(*Finding) bool
+	after bool
 }
 
 // A Factor puts one thing back in a request's plan. values are the stretches of

@@ -168,14 +168,14 @@ func (a *Asking) answeredAsBefore(t *target, of func(j int, attempts []int32) bo
 func (t *tries) logicals(q *summary.Request, j int) [][]int32 {
 	var out [][]int32
 	at := map[int32]int{}
-	for _, k := range t.byReq[j] {
+	for k := range t.of(j) {
 		x := &t.calls[k]
 		if x.prev < 0 {
 			at[x.call] = len(out)
 			out = append(out, []int32{x.call})
 		}
 	}
-	for _, k := range t.byReq[j] {
+	for k := range t.of(j) {
 		x := &t.calls[k]
 		if x.prev < 0 {
 			continue

@@ -45,7 +45,7 @@ func (a *Asking) mix(change, target float64) (best Finding, ok bool) {
 		}
 		was := a.byMix(f.Weights)
 		now := map[*queue][2]float64{}
-		a.weights, a.called = f.Weights, nil
+		a.reweigh(f.Weights)
 		var factors []Factor
 		for _, b := range a.queues() {
 			now[b] = [2]float64{b.arrivals, b.mix}
@@ -69,7 +69,7 @@ func (a *Asking) mix(change, target float64) (best Finding, ok bool) {
 			f.Explains, f.Lo, f.Hi = a.effect(replayed, plain, f.Weights)
 		}
 		f.Target = a.atTarget(f, target, replayed, plain, f.Weights, 1)
-		a.weights, a.called = plain, nil
+		a.reweigh(plain)
 		for b, x := range was {
 			b.arrivals, b.mix = x[0], x[1]
 		}
@@ -85,7 +85,7 @@ func (a *Asking) mix(change, target float64) (best Finding, ok bool) {
 	if best.fills != nil { // the interval is that of the replay, waits and all
 		best.Lo, best.Hi = lo, hi
 	}
-	a.weights = best.Weights
+	a.weights, a.changed = best.Weights, nil
 	for b, x := range arrivals {
 		b.arrivals, b.mix = x[0], x[1]
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/radix"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
@@ -112,8 +113,8 @@ func (a *Asking) ownCalls(side int) []ownCall {
 		}
 	}
 	for _, b := range busy {
-		slices.Sort(b.starts)
-		slices.Sort(b.ends)
+		radix.Ints(b.starts)
+		radix.Ints(b.ends)
 	}
 	sums := make([]float64, len(out))
 	for _, x := range where {

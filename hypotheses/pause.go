@@ -9,6 +9,7 @@ import (
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/internal/prose"
+	"github.com/tailscope/tailscope/internal/radix"
 	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
@@ -160,7 +161,7 @@ func (a *Asking) endings(side int, late map[graph.ProcID][]delayed) map[graph.Pr
 	}
 	out := map[graph.ProcID][]trace.Interval{}
 	for p, list := range events {
-		slices.Sort(list)
+		radix.Ints(list)
 		var perhaps []trace.Interval
 		together, stops := 0, 0
 		for i := 1; i < len(list); i++ {

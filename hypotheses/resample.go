@@ -1,11 +1,11 @@
 package hypotheses
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/radix"
 	"github.com/tailscope/tailscope/stats"
 )
 
@@ -79,10 +79,9 @@ func (e *effects) wait() {
 // ranked is the places of values, the least value first.
 func ranked(v []int64) []int32 {
 	idx := make([]int32, len(v))
-	for i := range idx {
-		idx[i] = int32(i)
+	for i, k := range radix.Order(len(v), func(i int) int64 { return v[i] }) {
+		idx[i] = k.Place
 	}
-	slices.SortFunc(idx, func(x, y int32) int { return cmp.Compare(v[x], v[y]) })
 	return idx
 }
 

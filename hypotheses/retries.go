@@ -46,7 +46,7 @@ func (t *tries) retriedFailures() float64 {
 
 // prevStarved reports whether the attempt before waited for a place in vain.
 func (t *tries) prevStarved(x *try) bool {
-	for _, k := range t.byReq[x.req] {
+	for k := range t.of(x.req) {
 		if t.calls[k].call == x.prev {
 			return t.calls[k].starved
 		}
@@ -80,13 +80,9 @@ func (a *Asking) retryFinding(t *target) Finding {
 	undo, missing := surplus(rate0, rate1), rate0-rate1
 	cost := a.repeatedParts(summary.Baseline, t)
 	f.Factor = func(j int, p *graph.Plan, values []int64) {
-		idx := is.byReq[j]
-		if len(idx) == 0 {
-			return
-		}
 		q := a.request(j)
 		var s stretches
-		for _, k := range idx {
+		for k := range is.of(j) {
 			x := &is.calls[k]
 			if x.prev < 0 {
 				if missing > 0 && len(cost.ns) > 0 && a.draw(j, x.call, 5) < missing { // an improvement undone
@@ -126,7 +122,7 @@ func (t *tries) first(x *try) int32 {
 	for prev := x.prev; prev >= 0; {
 		at = prev
 		next := int32(-1)
-		for _, k := range t.byReq[x.req] {
+		for k := range t.of(x.req) {
 			if t.calls[k].call == prev {
 				next = t.calls[k].prev
 			}

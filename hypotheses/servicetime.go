@@ -47,22 +47,24 @@ func (a *Asking) nodes() []graph.SlotID {
 	return out
 }
 
-// ownPart reports whether a step of a request is own time of slot's work: the
-// rest of its half, or the lead to one of its calls. A call without a server
-// half is its peer's work.
-func (a *Asking) ownPart(q *summary.Request, s *graph.Step, work []graph.SlotID) bool {
+// worksFor is the slot whose own time a step of a request is: the rest of its half, or the lead to one of its calls. A
+// call without a server half is its peer's work.
+func (a *Asking) worksFor(q *summary.Request, s *graph.Step) (slot graph.SlotID, ok bool) {
 	c := &q.Calls[s.Call()]
 	if s.Leave {
-		return s.Client() == !c.Work.Seen() && slices.Contains(work, a.Relative(q, c.Slot))
+		return a.Relative(q, c.Slot), s.Client() == !c.Work.Seen()
 	}
 	if s.Call() == 0 || s.Client() != c.Client.Seen() {
-		return false // the entry's own start, or the way to a server half
+		return 0, false // the entry's own start, or the way to a server half
 	}
 	p := &q.Calls[c.Parent]
-	if p.Paired() && c.Flags&graph.OnClient != 0 {
-		return false
-	}
-	return slices.Contains(work, a.Relative(q, p.Slot))
+	return a.Relative(q, p.Slot), !p.Paired() || c.Flags&graph.OnClient == 0
+}
+
+// ownPart reports whether a step of a request is own time of the work of slots.
+func (a *Asking) ownPart(q *summary.Request, s *graph.Step, work []graph.SlotID) bool {
+	slot, ok := a.worksFor(q, s)
+	return ok && slices.Contains(work, slot)
 }
 
 // workOf is the node whose work a node's is: of an internal span the span of its service around it.
@@ -136,13 +138,13 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 		f.Service, f.Peer = caller, peer
 	}
 	owners := a.cur().Set.Calibration.Owners
+	steps := a.stepsOfAll(summary.Current, work)
 	own := func(j int, p *graph.Plan, values []int64) {
 		q := a.request(j)
-		for k := range p.Steps {
+		from, to := inRequest(steps, j)
+		for _, x := range steps[from:to] {
+			k := int(x.at)
 			st := &p.Steps[k]
-			if !a.ownPart(q, st, work) {
-				continue
-			}
 			c := &q.Calls[st.Call()]
 			if !st.Leave {
 				if c.Flags&(graph.Retry|graph.Hedge) != 0 {
@@ -157,12 +159,13 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 		}
 	}
 	f.Factor = own
-	f.lengths = func(side, j int) (int64, bool) { return a.ownOf(side, j, work) }
+	lengths := [2][]lasted{a.workIn(summary.Baseline, work), a.workIn(summary.Current, work)}
+	f.lengths = func(side, j int) (int64, bool) { return lengthIn(lengths[side], j) }
 	if share := a.tornLeaf(slot); share > maxTorn {
 		f.Doubtful = true
 		f.Warnings = append(f.Warnings, fmt.Sprintf("in %.0f %% of the requests a span's parent was never received, and here no call is seen: the time may be that of calls whose client spans are missing", 100*share))
 	}
-	was, is := a.own(summary.Baseline, work), a.own(summary.Current, work)
+	was, is := a.partOf(summary.Baseline, lengths[0]), a.partOf(summary.Current, lengths[1])
 	f.Claim = fmt.Sprintf("%s of %s itself takes longer", op, f.Service)
 	if uninstrumented {
 		f.Claim = fmt.Sprintf("%s takes longer behind the client span of %s", op, caller)
@@ -189,19 +192,44 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 	if uninstrumented {
 		a.withinClient(slot, &f)
 	}
-	if was, is, ok := a.crowds(slot); ok && !uninstrumented {
-		f.Check.Ran, f.Check.Query = true, ""
+	if !uninstrumented {
+		a.alone(a.workOf(slot), &f)
+	}
+	return f
+}
+
+// alone asks of work that takes longer whether it does so by itself, or because others beside it lengthen it more than they
+// did: that is refuted, may be, or cannot be told.
+func (a *Asking) alone(slot graph.SlotID, f *Finding) {
+	b := a.crowding(slot)
+	f.Check.Ran, f.Check.Query = true, ""
+	was, is, crowds := a.crowds(slot)
+	if crowds {
 		f.Check.Outcome = prose.Sprintf("with at most %.2g others at work %s where it was %s, with %.2g or more %s where it was %s", is.few, prose.Ns(is.alone.mean()), prose.Ns(was.alone.mean()), is.many, prose.Ns(is.among.mean()), prose.Ns(was.before().mean()))
+	}
+	if b.most < steeper {
+		f.Check.Outcome += "; " + b.outcome
+		return // as many times longer among others as alone
+	}
+	if was, is, ok := a.slopes(slot); ok && is.above(was) >= doubtZ {
+		f.Check.Against = true
+		f.Against = append(f.Against, says("spans", is.n, "%s", steeperThan(was, is)))
+		return
+	}
+	if crowds {
 		if part := is.byPeers(&was); part >= bothShare {
 			f.Check.Against = true
 			f.Against = append(f.Against, says("spans", len(is.among.ns), "%.0f %% of the rise among others is missing alone: %s", 100*part, f.Check.Outcome))
+			return
 		}
 	}
-	if was, is, ok := a.slopes(slot); ok && !uninstrumented && is.above(was) >= doubtZ {
-		f.Check.Against = true
-		f.Against = append(f.Against, says("spans", is.n, "%s", steeperThan(was, is)))
+	f.Check.Outcome += "; " + b.outcome
+	if b.most < 2*steeper {
+		f.Open = true
+		return
 	}
-	return f
+	f.Doubtful = true
+	f.Warnings = append(f.Warnings, "whether others beside it in the process lengthen it (contention) cannot be told: "+b.outcome)
 }
 
 // withinClient asks of a callee without a span whether its client spans hold waits for a connection of the caller: what
@@ -251,14 +279,14 @@ const maxTorn = 0.1
 // the work of slot makes no call that was seen.
 func (a *Asking) tornLeaf(slot graph.SlotID) float64 {
 	torn, n := 0, 0
-	for _, q := range a.cur().Counted {
-		for i := range q.Calls {
-			if q.Calls[i].Work.Seen() && a.Relative(q, q.Calls[i].Slot) == slot {
-				n++
-				if q.Torn && q.Calls[i].Len == 1 {
-					torn++
-				}
-				break
+	for last, list := int32(-1), a.callsOf(summary.Current, slot); len(list) > 0; list = list[1:] {
+		x := list[0]
+		q := a.request(int(x.req))
+		if c := &q.Calls[x.at]; c.Work.Seen() && x.req != last { // the first that works
+			last = x.req
+			n++
+			if q.Torn && c.Len == 1 {
+				torn++
 			}
 		}
 	}
@@ -270,24 +298,21 @@ func (a *Asking) tornLeaf(slot graph.SlotID) float64 {
 
 // own is the own time of a node per request, on one side.
 func (a *Asking) own(side int, work []graph.SlotID) *part {
-	p := &part{}
-	s := a.Sides[side]
-	for j, q := range s.Counted {
-		if ns, ok := a.ownOf(side, j, work); ok {
-			p.ns, p.w = append(p.ns, ns), append(p.w, float64(q.Weight)/graph.OneRequest)
-		}
-	}
-	return p
+	return a.partOf(side, a.workIn(side, work))
 }
 
-// ownOf is the own time of a node in one request; not ok where it does not work for it.
-func (a *Asking) ownOf(side, j int, work []graph.SlotID) (ns int64, ok bool) {
-	q, plan := a.Sides[side].Counted[j], a.planOf(side, j)
-	for k := range plan.Steps {
-		if a.ownPart(q, &plan.Steps[k], work) {
-			ns += a.working(side, j, k, plan.Steps[k].NS)
-			ok = true
+// workIn is the own time of a node in each request in which it works for it, on one side.
+func (a *Asking) workIn(side int, work []graph.SlotID) []lasted {
+	var out []lasted
+	steps := a.stepsOfAll(side, work)
+	for i := 0; i < len(steps); {
+		x, plan := lasted{req: steps[i].req}, a.planOf(side, int(steps[i].req))
+		for ; i < len(steps) && steps[i].req == x.req; i++ {
+			k := int(steps[i].at)
+			x.ns += a.working(side, int(x.req), k, plan.Steps[k].NS)
 		}
+		x.ns = max(x.ns, 0)
+		out = append(out, x)
 	}
-	return max(ns, 0), ok
+	return out
 }

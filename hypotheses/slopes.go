@@ -33,6 +33,11 @@ type slope struct {
 // slopes is that of a node's calls before and now, at the numbers of peers that both have seen: of queueing the slope
 // grows with the load. It compares calls within a process: one that is slow is crowded as well.
 func (a *Asking) slopes(slot graph.SlotID) (was, is slope, ok bool) {
+	was, is, ok0, ok1 := a.bothSlopes(slot)
+	return was, is, ok0 && ok1
+}
+
+func (a *Asking) bothSlopes(slot graph.SlotID) (was, is slope, ok0, ok1 bool) {
 	most := math.Inf(1)
 	for side := range a.Sides {
 		top := 0.0
@@ -43,9 +48,61 @@ func (a *Asking) slopes(slot graph.SlotID) (was, is slope, ok bool) {
 		}
 		most = min(most, top)
 	}
-	was, ok0 := a.slope(summary.Baseline, slot, most)
-	is, ok1 := a.slope(summary.Current, slot, most)
-	return was, is, ok0 && ok1
+	was, ok0 = a.slope(summary.Baseline, slot, most)
+	is, ok1 = a.slope(summary.Current, slot, most)
+	return was, is, ok0, ok1
+}
+
+// A bound says what is known of whether others at work in the process lengthen a node's work more than they did.
+type bound struct {
+	most    float64 // that they lengthen it by at the most: infinite where too few calls with others are known
+	known   float64 // the share of all requests that are known
+	peered  int     // known calls that had others beside them
+	n       int     // of so many
+	outcome string
+}
+
+// crowding is what is known of a node's work.
+func (a *Asking) crowding(slot graph.SlotID) bound {
+	b := bound{most: math.Inf(1), known: a.known(summary.Current)}
+	for _, o := range a.ownCalls(summary.Current) {
+		if o.slot == slot {
+			b.n++
+			if o.peers > 0 {
+				b.peered++
+			}
+		}
+	}
+	was, is, ok0, ok1 := a.bothSlopes(slot)
+	switch {
+	case ok1 && !ok0:
+		was = slope{se: math.Inf(1)}
+		fallthrough
+	case ok1:
+		b.most = max(is.most(was), 0)
+		b.outcome = prose.Sprintf("each other at work in the process adds %.2g %% to it, at most %.2g %% more than before", 100*is.at, 100*b.most)
+	case b.known >= allKnown && b.peered < minPeered:
+		b.most = 0
+		b.outcome = prose.Sprintf("%d of %d calls had another beside them in the process", b.peered, b.n)
+	default:
+		b.outcome = prose.Sprintf("%d of %d calls are known to have had another beside them, and %.2g %% of the requests are known", b.peered, b.n, 100*b.known)
+	}
+	return b
+}
+
+// allKnown is the share of the requests of which hardly another at work is missing.
+const allKnown = 0.9
+
+// known is the share of a side's requests that were kept.
+func (a *Asking) known(side int) float64 {
+	var n, w float64
+	for _, r := range a.Sides[side].Set.Records {
+		n, w = n+1, w+float64(r.Weight)/graph.OneRequest
+	}
+	if w == 0 {
+		return 1
+	}
+	return min(1, n/w)
 }
 
 // slope is that of one side; not ok of too few calls, or too few among peers.
@@ -94,6 +151,15 @@ func (a *Asking) slope(side int, slot graph.SlotID, most float64) (slope, bool) 
 	}
 	s.se = math.Sqrt(v) / kk
 	return s, true
+}
+
+// surely is how many standard errors a slope must stay below a bound by to be below it: one-sided, 95 %.
+const surely = 1.645
+
+// most is the most by which the slope has grown: the increase's upper bound, or, as nobody's work is made shorter by others
+// beside it, the slope's own where that of before is known less well.
+func (s slope) most(was slope) float64 {
+	return min(s.at+surely*s.se, s.at-was.at+surely*math.Hypot(s.se, was.se))
 }
 
 // above is by how many standard errors the slope is greater than it was; zero where it is not by enough to matter.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tailscope/tailscope/graph"
 )
 
 // A host draws n requests to one process of api, so many a second. Work takes 10 to 30 ms times factor where others leave
@@ -60,7 +62,7 @@ func TestContentionOfFewKnownPeers(t *testing.T) {
 		was, is := host{2000, 12, 1, 0, 0.4}, host{2000, 12, 1.5, 0.6, 0.4}
 		_, r := against(t, [2]string{was.draw(2 * seed), is.draw(2*seed + 1)}, [2][]word{})
 		f := first(t, r)
-		if f.Kind != "contention" || f.Service != "api" || f.Strength == Weak {
+		if f.Kind != "contention" || f.Service != "api" || f.Strength == Weak || !strings.HasPrefix(f.Check.Rival, "service-time: GET_/x of api: ") {
 			t.Errorf("seed %d: %q", seed, kinds(r))
 		}
 		for _, o := range r.Findings[1:] {
@@ -130,6 +132,38 @@ func TestWhatIsShared(t *testing.T) {
 		all = strings.Replace(all, "the more others run beside it,", "its own work,", 1)
 		if f.Kind != "contention" || !strings.Contains(all, x.want) {
 			t.Errorf("%s: %s, %s", x.name, f.Kind, all)
+		}
+	}
+}
+
+// Longer work is a strong cause where others beside it are refuted, and a weak one where too few of them are known to tell.
+func TestLongerWorkIsAsStrongAsItsRivalIsRefuted(t *testing.T) {
+	for _, x := range []struct {
+		name     string
+		is       host
+		weight   int64
+		strength Strength
+	}{
+		{"alone and among others", host{2000, 12, 1.8, 0.3, 1}, 1, Strong},
+		{"hardly ever two at once", host{150, 1, 1.8, 0, 1}, 1, Strong},
+		{"few known", host{4000, 6, 1.8, 0, 0.04}, 25, Weak},
+		{"few known, and others make it slow", host{4000, 6, 1.8, 0.6, 0.04}, 25, Weak},
+	} {
+		was := x.is
+		was.factor = 1
+		if x.strength == Weak {
+			was.shared = 0
+		}
+		for seed := range uint64(3) {
+			_, r := comparedOf(t, x.weight*graph.OneRequest, was.draw(2*seed), x.is.draw(2*seed+1))
+			if f := first(t, r); f.Kind != "service-time" || f.Service != "api" || f.Strength != x.strength || f.Strength == Weak && len(f.Warnings) == 0 {
+				t.Errorf("%s, seed %d: %q", x.name, seed, kinds(r))
+			}
+			for i := range r.Findings {
+				if x.strength == Strong && r.Findings[i].Kind == "contention" {
+					t.Errorf("%s, seed %d: contention, of work that takes as many times longer among others as alone", x.name, seed)
+				}
+			}
 		}
 	}
 }

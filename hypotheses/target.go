@@ -2,6 +2,7 @@ package hypotheses
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
@@ -23,8 +24,8 @@ type target struct {
 
 // tries are the calls of a target on one side. All counts are weighted.
 type tries struct {
-	calls []try
-	byReq map[int][]int // indices of calls by request
+	calls []try   // by request
+	from  []int32 // of each request: where its calls begin, up to the last that has any
 
 	attempts, logical, retried, hedged float64
 	timedOut, starved, failed          float64 // starved are timed out, too
@@ -90,7 +91,6 @@ func (a *Asking) aim() {
 				t := by[key]
 				if t == nil {
 					t = &target{Target: key, slot: slot, own: own}
-					t.sides[0].byReq, t.sides[1].byReq = map[int][]int{}, map[int][]int{}
 					by[key] = t
 				}
 				if !slices.Contains(t.slots, slot) {
@@ -187,7 +187,9 @@ func starved(c *graph.Call) bool {
 const smallOverhang = 1_000_000
 
 func (t *tries) add(x try, c *graph.Call) {
-	t.byReq[x.req] = append(t.byReq[x.req], len(t.calls))
+	for len(t.from) <= x.req {
+		t.from = append(t.from, int32(len(t.calls)))
+	}
 	t.calls = append(t.calls, x)
 	t.attempts += x.w
 	switch {
@@ -209,6 +211,21 @@ func (t *tries) add(x try, c *graph.Call) {
 	}
 	if x.ended != graph.Succeeded {
 		t.failed += x.w
+	}
+}
+
+// of is the indices of the calls of a request.
+func (t *tries) of(req int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if req >= len(t.from) {
+			return
+		}
+		to := len(t.calls)
+		if req+1 < len(t.from) {
+			to = int(t.from[req+1])
+		}
+		for k := int(t.from[req]); k < to && yield(k); k++ {
+		}
 	}
 }
 

@@ -77,7 +77,7 @@ func (a *Asking) timeoutFinding(t *target) Finding {
 	f.Factor = func(j int, p *graph.Plan, values []int64) {
 		q := a.request(j)
 		var s stretches
-		for _, k := range is.byReq[j] {
+		for k := range is.of(j) {
 			x := &is.calls[k]
 			from := answered[0]
 			switch {
@@ -127,7 +127,7 @@ func (a *Asking) timedOutBelow(t, inner *target) float64 {
 		}
 		all += x.w
 		end := x.call + a.request(x.req).Calls[x.call].Len
-		for _, k := range inner.sides[summary.Current].byReq[x.req] {
+		for k := range inner.sides[summary.Current].of(x.req) {
 			if y := &inner.sides[summary.Current].calls[k]; y.ended == graph.TimedOut && y.call > x.call && y.call < end {
 				with += x.w
 				break
@@ -146,7 +146,7 @@ func (t *tries) triedAfterTimeouts() float64 {
 			continue
 		}
 		all += x.w
-		for _, k := range t.byReq[x.req] {
+		for k := range t.of(x.req) {
 			if y := &t.calls[k]; y.call == x.prev && y.ended == graph.TimedOut {
 				after += x.w
 			}
@@ -185,16 +185,13 @@ var optionalBranch = Cause{
 func (a *Asking) survived(t *target) int {
 	n := 0
 	for i, s := range a.Sides {
-		for j, idx := range t.sides[i].byReq {
-			if s.Counted[j].Outcome != 0 {
-				continue
+		calls := t.sides[i].calls
+		for k := 0; k < len(calls); {
+			j, answered := calls[k].req, false
+			for ; k < len(calls) && calls[k].req == j; k++ {
+				answered = answered || calls[k].ended == graph.Succeeded
 			}
-			ok := false
-			for _, k := range idx {
-				x := &t.sides[i].calls[k]
-				ok = ok || x.ended == graph.Succeeded
-			}
-			if !ok {
+			if !answered && s.Counted[j].Outcome == 0 {
 				n++
 			}
 		}
@@ -233,7 +230,7 @@ func (a *Asking) optionalFinding(t *target, without int, declared bool) Finding 
 		return o.Kind != "service-time" && !o.Check.Against && (o.slows(caller, peer, op) || o.limits[t] > maxHold)
 	}
 	f.lengths = func(side, j int) (ns int64, ok bool) {
-		for _, k := range t.sides[side].byReq[j] {
+		for k := range t.sides[side].of(j) {
 			ns, ok = max(ns, t.sides[side].calls[k].ns), true
 		}
 		return ns, ok
@@ -243,7 +240,7 @@ func (a *Asking) optionalFinding(t *target, without int, declared bool) Finding 
 	f.Factor = func(j int, p *graph.Plan, values []int64) {
 		q := a.request(j)
 		var s stretches
-		for _, k := range tries.byReq[j] {
+		for k := range tries.of(j) {
 			if s.lead == nil {
 				s = stretchesOf(p)
 			}

@@ -17,8 +17,10 @@ import (
 // A queue is the waits of one edge of the endpoint, as they go back.
 type queue struct {
 	v     *queuewait.Verdict
-	slots []graph.SlotID   // relative; the most waiting first
-	in    [2][]holding     // its calls
+	slots []graph.SlotID // relative; the most waiting first
+	in    [2][]holding   // its calls
+	gaps  []place        // the steps in which current calls wait, and how long
+	ns    []int64
 	waits [2]map[int]int64 // of each request that waits in it, in all
 	calls int
 
@@ -70,6 +72,9 @@ func (a *Asking) queues() []*queue {
 					}
 					if !slices.Contains(b.slots, slot) {
 						b.slots = append(b.slots, slot)
+					}
+					if x != 0 {
+						b.gaps, b.ns = append(b.gaps, place{int32(j), int32(k)}), append(b.ns, x)
 					}
 					total[slot] += float64(x) * weight
 					b.calls++
@@ -161,6 +166,7 @@ func (a *Asking) byMix(reweighted []float64) map[*queue][2]float64 {
 	}
 	perRequest := func(b *queue, side int, w []float64) float64 {
 		var calls, requests float64
+		through := a.through(side, b)
 		for j, q := range a.Sides[side].Counted {
 			x := float64(q.Weight) / graph.OneRequest
 			if w != nil {
@@ -168,7 +174,7 @@ func (a *Asking) byMix(reweighted []float64) map[*queue][2]float64 {
 			}
 			requests += x
 			for i := range q.Calls {
-				if q.Set.Calibration.Owners.Of(&q.Calls[i], b.v.Key.Site) == b.v {
+				if c := &q.Calls[i]; through[c.Slot] && c.Client.Seen() {
 					calls += x
 				}
 			}
@@ -272,23 +278,36 @@ func (a *Asking) waitBack(b *queue, share float64) Factor {
 	}
 }
 
+// through tells of each slot whether its calls wait in a queue, if anywhere.
+func (a *Asking) through(side int, b *queue) []bool {
+	out := make([]bool, a.Reading.Dict.Slots())
+	for slot := range out {
+		out[slot] = a.Sides[side].Set.Calibration.Owners.OfSlot(graph.SlotID(slot), b.v.Key.Site) == b.v
+	}
+	return out
+}
+
 // gapsBack puts a share of the gaps in which calls of a queue wait back to what they were.
 func (a *Asking) gapsBack(b *queue, share float64) Factor {
 	l := summary.NewLedger(a.cur().Set.Calibration)
 	return func(j int, p *graph.Plan, values []int64) {
 		q := a.request(j)
-		for k := range p.Steps {
-			s := &p.Steps[k]
-			x, v := a.waitOf(l, q, s)
-			if v != b.v || x == 0 {
-				continue
+		back := func(k int, x int64) {
+			if m, ok := b.maps[a.Relative(q, q.Calls[p.Steps[k].Call()].Slot)]; ok {
+				values[k] -= int64(share * float64(x-m.At(x, a.tie(j, k))))
 			}
-			slot := a.Relative(q, q.Calls[s.Call()].Slot)
-			m, ok := b.maps[slot]
-			if !ok {
-				continue
+		}
+		if p == a.plans[j] {
+			from, to := inRequest(b.gaps, j)
+			for i := from; i < to; i++ {
+				back(int(b.gaps[i].at), b.ns[i])
 			}
-			values[k] -= int64(share * float64(x-m.At(x, a.tie(j, k))))
+			return
+		}
+		for k := range p.Steps { // in other orders its stretches are others
+			if x, v := a.waitOf(l, q, &p.Steps[k]); v == b.v && x != 0 {
+				back(k, x)
+			}
 		}
 	}
 }

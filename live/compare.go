@@ -13,6 +13,7 @@ import (
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/report/markdown"
 	"github.com/tailscope/tailscope/report/text"
+	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
 )
@@ -74,10 +75,11 @@ type job struct {
 type told struct{ endpoints map[[2]string]bool }
 
 // note adds the endpoints that a report says got slower, and reports whether one is
-// new.
+// new. Those do not count of which there is so little yet that the requests had to be
+// taken for independent of each other: one burst would look like a regression.
 func (t *told) note(p *Published) (fresh bool) {
 	for i := range p.Report.Endpoints {
-		if e := &p.Report.Endpoints[i]; e.Whole() && e.Verdict == report.Regression {
+		if e := &p.Report.Endpoints[i]; e.Whole() && e.Verdict == report.Regression && !short(e) {
 			k := [2]string{e.Service, e.Operation}
 			if !t.endpoints[k] {
 				if t.endpoints == nil {
@@ -88,6 +90,12 @@ func (t *told) note(p *Published) (fresh bool) {
 		}
 	}
 	return fresh
+}
+
+// short reports whether the window is too short yet to tell how requests depend on each
+// other.
+func short(e *report.Endpoint) bool {
+	return e.Basis != nil && e.Basis.Method == string(stats.Independent)
 }
 
 // report has a report made of a window that was just completed.

@@ -116,13 +116,28 @@ func Worded(text string) Outcome {
 // HTTPStatus is the HTTP status code of a span, from the attributes of the new
 // and of the old convention.
 func HTTPStatus(s *trace.Store, r trace.SpanRef) (code int, ok bool) {
-	code, err := strconv.Atoi(s.AttrText(r, "http.response.status_code", "http.status_code"))
+	return HTTPCode(s.AttrText(r, HTTPKeys...))
+}
+
+// HTTPKeys and GRPCKeys are the attributes that hold the status a request was answered with: the new conventions' first.
+var (
+	HTTPKeys = []string{"http.response.status_code", "http.status_code"}
+	GRPCKeys = []string{"rpc.grpc.status_code", "rpc.response.status_code", "grpc.status_code"}
+)
+
+// HTTPCode is the HTTP status code that a text stands for.
+func HTTPCode(text string) (code int, ok bool) {
+	code, err := strconv.Atoi(text)
 	return code, err == nil && code >= 100 && code < 600
 }
 
 // GRPCStatus is the gRPC status code of a span, by number or by name.
 func GRPCStatus(s *trace.Store, r trace.SpanRef) (code int, ok bool) {
-	text := s.AttrText(r, "rpc.grpc.status_code", "rpc.response.status_code", "grpc.status_code")
+	return GRPCCode(s.AttrText(r, GRPCKeys...))
+}
+
+// GRPCCode is the gRPC status code that a text stands for.
+func GRPCCode(text string) (code int, ok bool) {
 	if text == "" {
 		return 0, false
 	}
@@ -147,11 +162,7 @@ var grpcCodes = [...]string{
 
 // StatusKey reports whether an attribute holds the status that a request was answered with, HTTP's or gRPC's.
 func StatusKey(key string) bool {
-	switch key {
-	case "http.response.status_code", "http.status_code", "rpc.grpc.status_code", "rpc.response.status_code", "grpc.status_code":
-		return true
-	}
-	return false
+	return slices.Contains(HTTPKeys, key) || slices.Contains(GRPCKeys, key)
 }
 
 // Declined reports whether a status is that of a completed request that did not get what it asked for: a redirection, or

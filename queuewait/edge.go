@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/radix"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/trace"
 )
@@ -118,29 +119,26 @@ func (d *Data) edges(floors, leads *Floors, own leads) map[EdgeKey][]Call {
 
 // byAsked sorts calls, which are large, by way of their places.
 func byAsked(calls []Call) {
-	type place struct {
-		asked trace.Time
-		at    int32
-	}
-	places := make([]place, len(calls))
-	for i := range calls {
-		places[i] = place{calls[i].Asked, int32(i)}
-	}
-	slices.SortFunc(places, func(x, y place) int {
-		if c := cmp.Compare(x.asked, y.asked); c != 0 {
-			return c
+	places := radix.Order(len(calls), func(i int) int64 { return int64(calls[i].Asked) })
+	for i := 0; i < len(places); {
+		tie := i + 1
+		for tie < len(places) && places[tie].Key == places[i].Key {
+			tie++
 		}
-		return calls[x.at].compare(&calls[y.at])
-	})
+		if tie > i+1 {
+			slices.SortFunc(places[i:tie], func(x, y radix.Keyed) int { return calls[x.Place].compare(&calls[y.Place]) })
+		}
+		i = tie
+	}
 	// Each circle of calls that stand in each other's places moves on by one.
 	for i := range places {
-		if places[i].at == int32(i) {
+		if places[i].Place == int32(i) {
 			continue
 		}
 		first, to := calls[i], int32(i)
 		for {
-			from := places[to].at
-			places[to].at = to
+			from := places[to].Place
+			places[to].Place = to
 			if from == int32(i) {
 				calls[to] = first
 				break

@@ -3,6 +3,8 @@ package queuewait
 import (
 	"container/heap"
 	"slices"
+
+	"github.com/tailscope/tailscope/internal/radix"
 )
 
 // FIFO is the waits of calls that arrive at the given times at k servers and
@@ -68,8 +70,8 @@ func withHolds(stations, others []Station) []Station {
 	for _, s := range others {
 		to = append(to, s.Holds...)
 	}
-	slices.Sort(from)
-	slices.Sort(to)
+	radix.Ints(from)
+	radix.Ints(to)
 	if len(to) == 0 || len(from) == 0 {
 		return stations
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/radix"
 	"github.com/tailscope/tailscope/trace"
 )
 
@@ -42,7 +43,7 @@ type releases map[graph.ProcID][]trace.Time
 
 func (r releases) sort() {
 	for _, list := range r {
-		slices.Sort(list)
+		radix.Ints(list)
 	}
 }
 

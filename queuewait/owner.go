@@ -10,6 +10,7 @@ import (
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/internal/parallel"
 	"github.com/tailscope/tailscope/internal/prose"
+	"github.com/tailscope/tailscope/internal/radix"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/trace"
 )
@@ -108,13 +109,21 @@ type Owners struct {
 
 // Of is the verdict on the edge of a call, nil if it has none.
 func (o *Owners) Of(c *graph.Call, site Site) *Verdict {
-	if o == nil || !c.Client.Seen() {
+	if !c.Client.Seen() {
 		return nil
 	}
-	if list := o.bySlot[site]; int(c.Slot) < len(list) {
-		return list[c.Slot]
+	return o.OfSlot(c.Slot, site)
+}
+
+// OfSlot is the verdict on the edge of the calls of a slot, nil if it has none.
+func (o *Owners) OfSlot(slot graph.SlotID, site Site) *Verdict {
+	if o == nil {
+		return nil
 	}
-	return o.edges[key(o.dict, c.Slot, site)] // a slot that no kept record has
+	if list := o.bySlot[site]; int(slot) < len(list) {
+		return list[slot]
+	}
+	return o.edges[key(o.dict, slot, site)] // a slot that no kept record has
 }
 
 // All is all verdicts, by caller, target and site.
@@ -342,9 +351,9 @@ func (a *asker) sides() {
 			meanThere, meanBack = meanThere+float64(t)/float64(len(calls)), meanBack+float64(all-t)/float64(len(calls))
 			slack = max(slack, x.Slack)
 		}
-		slices.Sort(gaps)
-		slices.Sort(ts)
-		slices.Sort(bs)
+		radix.Ints(gaps)
+		radix.Ints(ts)
+		radix.Ints(bs)
 		return float64(gaps[len(gaps)/20]), float64(ts[len(ts)/2]), float64(bs[len(bs)/2]), meanThere, meanBack, slack
 	}
 	low0, there0, back0, meanThere0, meanBack0, _ := stat(0)

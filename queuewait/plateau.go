@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/radix"
 	"github.com/tailscope/tailscope/trace"
 )
 
@@ -92,8 +93,8 @@ func plateau(calls []Call, held func(*Call) (graph.ProcID, trace.Interval), wait
 	}
 	pl := Plateau{Procs: len(by)}
 	for _, h := range by {
-		slices.Sort(h.starts)
-		slices.Sort(h.ends)
+		radix.Ints(h.starts)
+		radix.Ints(h.ends)
 		pl.Peak = max(pl.Peak, h.peak())
 	}
 	var seen []int

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/radix"
 	"github.com/tailscope/tailscope/trace"
 )
 
@@ -41,6 +42,26 @@ const (
 type mark struct {
 	at      trace.Time
 	handler int64 // record and call
+}
+
+// sorted is marks by time, and by handler those of one instant.
+func sorted(list []mark) []mark {
+	order := radix.Order(len(list), func(i int) int64 { return int64(list[i].at) })
+	out := make([]mark, len(list))
+	for i, k := range order {
+		out[i] = list[k.Place]
+	}
+	for i := 0; i < len(out); {
+		tie := i + 1
+		for tie < len(out) && out[tie].at == out[i].at {
+			tie++
+		}
+		if tie > i+1 {
+			slices.SortFunc(out[i:tie], func(a, b mark) int { return cmp.Compare(a.handler, b.handler) })
+		}
+		i = tie
+	}
+	return out
 }
 
 // A served is what a process does: when its spans of served calls begin and end, both in order of time.
@@ -96,12 +117,12 @@ func activityOf(records []*graph.Record) *activity {
 			}
 		}
 	}
-	for _, list := range e.marks {
-		slices.SortFunc(list, func(a, b mark) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.handler, b.handler)) })
+	for p, list := range e.marks {
+		e.marks[p] = sorted(list)
 	}
 	for _, w := range e.work {
-		slices.Sort(w.starts)
-		slices.Sort(w.ends)
+		radix.Ints(w.starts)
+		radix.Ints(w.ends)
 	}
 	return e
 }

@@ -18,9 +18,50 @@ func (m RankMap) At(x int64, tie float64) int64 {
 	if len(from.x) == 0 || len(to.x) == 0 {
 		return x
 	}
-	lo, hi := sort.SearchFloat64s(from.x, float64(x)), from.above(float64(x))
+	lo := lower(from.x, float64(x))
+	hi := lo
+	for hi < len(from.x) && from.x[hi] == float64(x) {
+		if hi++; hi == lo+nearTies {
+			hi = from.above(float64(x))
+		}
+	}
 	rank := from.cum[lo] + tie*(from.cum[hi]-from.cum[lo])
 	rank *= to.Weight() / from.Weight() * (1 + slack)
-	i := sort.Search(len(to.x), func(i int) bool { return to.cum[i+1] > rank })
-	return int64(to.x[min(i, len(to.x)-1)])
+	return int64(to.x[min(to.holds(rank), len(to.x)-1)])
+}
+
+// holds is the place of the request that holds a rank, in units of weight; the number of requests beyond all.
+func (s *Sample) holds(rank float64) int {
+	// Where requests weigh about the same, it is near the rank's share of all.
+	n := len(s.x)
+	i := min(max(int(rank/s.Weight()*float64(n)), 0), n-1)
+	for range nearPlace {
+		switch {
+		case i > 0 && s.cum[i] > rank:
+			i--
+		case i < n && s.cum[i+1] <= rank:
+			i++
+		default:
+			return i
+		}
+	}
+	return sort.Search(n, func(i int) bool { return s.cum[i+1] > rank })
+}
+
+// nearTies and nearPlace are how far is looked step by step before searching.
+const nearTies, nearPlace = 8, 16
+
+// lower is the place of the first of x, ascending, that is not below v.
+func lower(x []float64, v float64) int {
+	lo, n := 0, len(x)
+	for n > 0 {
+		half := n >> 1
+		if x[lo+half] < v {
+			lo += half + 1
+			n -= half + 1
+		} else {
+			n = half
+		}
+	}
+	return lo
 }

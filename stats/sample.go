@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sort"
 	"sync"
+
+	"github.com/tailscope/tailscope/internal/radix"
 )
 
 // Requests are the requests of one side, as columns of equal length. A nil column means that nothing is known.
@@ -121,26 +123,13 @@ func NewSample(r Requests) (*Sample, error) {
 // sort puts the places of the requests into canonical order: by latency first, which nearly always decides, then
 // among equal latencies by the rest.
 func (r *Requests) sort(order []int32) {
-	type request struct {
-		latency int64
-		place   int32
-	}
-	requests := make([]request, len(order))
-	for i, x := range r.Latency {
-		requests[i] = request{x, int32(i)}
-	}
-	slices.SortFunc(requests, func(a, b request) int {
-		if a.latency != b.latency {
-			return cmp.Compare(a.latency, b.latency)
-		}
-		return cmp.Compare(a.place, b.place)
-	})
+	requests := radix.Order(len(order), func(i int) int64 { return r.Latency[i] })
 	for i, q := range requests {
-		order[i] = q.place
+		order[i] = q.Place
 	}
 	for i := 0; i < len(order); {
 		tie := i + 1
-		for tie < len(order) && requests[tie].latency == requests[i].latency {
+		for tie < len(order) && requests[tie].Key == requests[i].Key {
 			tie++
 		}
 		if tie > i+1 {

@@ -220,6 +220,7 @@ func Read(base, cur []*Summary, o Options) *Reading {
 				set.RunOf[i] = runOf[rec]
 			}
 		}
+		set.settle()
 	})
 	recount := r.fold()
 	r.resolution = resolve(dict, r.Sets, r.folding)
@@ -278,6 +279,26 @@ func (r *Reading) each(f func(*Set)) {
 			f(set)
 		}
 	})
+}
+
+// settle puts the records into memory in their order, in which they are walked from now on.
+func (s *Set) settle() {
+	calls, attrs := 0, 0
+	for _, r := range s.Records {
+		calls, attrs = calls+len(r.Calls), attrs+len(r.Attrs)
+	}
+	to, of, said := make([]graph.Record, len(s.Records)), make([]graph.Call, 0, calls), make([]trace.Attr, 0, attrs)
+	for i, r := range s.Records {
+		to[i] = *r
+		n, m := len(of), len(said)
+		of, said = append(of, r.Calls...), append(said, r.Attrs...)
+		to[i].Calls, to[i].Attrs = of[n:len(of):len(of)], said[m:len(said):len(said)]
+		s.Records[i] = &to[i]
+		if w, ok := s.stands[r]; ok {
+			delete(s.stands, r)
+			s.stands[&to[i]] = w
+		}
+	}
 }
 
 // fold makes few of too many names, and returns the slots whose calls have to be
