@@ -47,8 +47,9 @@ type Asking struct {
 	changed    []count   // of those, the ones that are called more or less often
 	calls      [2]bySlot // calls by relative slot, once asked for
 	steps      [2]bySlot // steps by the relative slot whose work they are, once asked for
-	plain      []int64   // latencies of a replay of nothing, once asked for
-	clipped    float64   // share of requests that a replay of nothing might not give back
+	recorded   recorded
+	plain      []int64 // latencies of a replay of nothing, once asked for
+	clipped    float64 // share of requests that a replay of nothing might not give back
 }
 
 // A part is the lengths of one stretch on one side.

@@ -21,7 +21,7 @@ type queue struct {
 	in    [2][]holding   // its calls
 	gaps  []place        // the steps in which current calls wait, and how long
 	ns    []int64
-	waits [2]map[int]int64 // of each request that waits in it, in all
+	waits [2][]lasted // of each request that waits in it, in all
 	calls int
 
 	// hold and arrivals are the shares of the wait's change that are not the
@@ -40,7 +40,7 @@ func (a *Asking) queues() []*queue {
 	}
 	by := map[queuewait.EdgeKey]*queue{}
 	in := [2]map[queuewait.EdgeKey][]holding{{}, {}}
-	waited := [2]map[queuewait.EdgeKey]map[int]int64{{}, {}}
+	waited := [2]map[queuewait.EdgeKey][]lasted{{}, {}}
 	total := map[graph.SlotID]float64{}
 	waits := [2]map[graph.SlotID]*part{{}, {}}
 	for i, s := range a.Sides {
@@ -60,10 +60,11 @@ func (a *Asking) queues() []*queue {
 				waits[i][slot].ns = append(waits[i][slot].ns, x)
 				waits[i][slot].w = append(waits[i][slot].w, weight)
 				in[i][v.Key] = append(in[i][v.Key], a.holding(l, q, j, v, p.Steps[k].Call()))
-				if waited[i][v.Key] == nil {
-					waited[i][v.Key] = map[int]int64{}
+				if list := waited[i][v.Key]; len(list) > 0 && int(list[len(list)-1].req) == j {
+					list[len(list)-1].ns += x
+				} else {
+					waited[i][v.Key] = append(list, lasted{int32(j), x})
 				}
-				waited[i][v.Key][j] += x
 				if i == summary.Current {
 					b := by[v.Key]
 					if b == nil {
@@ -90,7 +91,7 @@ func (a *Asking) queues() []*queue {
 		slices.SortFunc(b.slots, func(x, y graph.SlotID) int { return cmp.Or(cmp.Compare(total[y], total[x]), cmp.Compare(x, y)) })
 		b.shares()
 		b.in = [2][]holding{in[0][b.v.Key], in[1][b.v.Key]}
-		b.waits = [2]map[int]int64{waited[0][b.v.Key], waited[1][b.v.Key]}
+		b.waits = [2][]lasted{waited[0][b.v.Key], waited[1][b.v.Key]}
 		a.found = append(a.found, b)
 	}
 	slices.SortFunc(a.found, func(x, y *queue) int {
@@ -166,7 +167,7 @@ func (a *Asking) byMix(reweighted []float64) map[*queue][2]float64 {
 	}
 	perRequest := func(b *queue, side int, w []float64) float64 {
 		var calls, requests float64
-		through := a.through(side, b)
+		through := a.through(side, b, b.v.Key.Site)
 		for j, q := range a.Sides[side].Counted {
 			x := float64(q.Weight) / graph.OneRequest
 			if w != nil {
@@ -278,11 +279,11 @@ func (a *Asking) waitBack(b *queue, share float64) Factor {
 	}
 }
 
-// through tells of each slot whether its calls wait in a queue, if anywhere.
-func (a *Asking) through(side int, b *queue) []bool {
+// through tells of each slot whether its calls wait in a queue, if they do at a site.
+func (a *Asking) through(side int, b *queue, site queuewait.Site) []bool {
 	out := make([]bool, a.Reading.Dict.Slots())
 	for slot := range out {
-		out[slot] = a.Sides[side].Set.Calibration.Owners.OfSlot(graph.SlotID(slot), b.v.Key.Site) == b.v
+		out[slot] = a.Sides[side].Set.Calibration.Owners.OfSlot(graph.SlotID(slot), site) == b.v
 	}
 	return out
 }
@@ -368,7 +369,7 @@ func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 		f := a.waitFinding(b, string(owner))
 		f.Factor = a.waitBack(b, rest)
 		f.wait = b
-		f.lengths = func(side, j int) (int64, bool) { ns, ok := b.waits[side][j]; return ns, ok }
+		f.lengths = func(side, j int) (int64, bool) { return lengthIn(b.waits[side], j) }
 		if unowned {
 			f.Doubtful = true
 			f.Warnings = append(f.Warnings, "nothing tells whose queue it is: it may be the caller's, the callee's, or the way between them")
@@ -544,7 +545,7 @@ var load = Cause{
 				f.Warnings = append(f.Warnings, "nothing tells whose queue it is: the calls may wait in "+caller+" as well as in front of "+peer)
 			}
 			f.Factor = a.waitBack(b, b.arrivals)
-			f.lengths = func(side, j int) (int64, bool) { ns, ok := b.waits[side][j]; return ns, ok }
+			f.lengths = func(side, j int) (int64, bool) { return lengthIn(b.waits[side], j) }
 			out = append(out, f)
 		}
 		return append(out, a.turns("load")...)
