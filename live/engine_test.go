@@ -669,6 +669,51 @@ func TestLooks(t *testing.T) {
 	}
 }
 
+// An incident is told of in every window that it lasts, and not held against itself;
+// what lasts as long as the history is how things are. A restart forgets nothing of it.
+func TestIncidentThatLasts(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		dir := t.TempDir()
+		told := map[time.Time]bool{}
+		start := func() *Engine {
+			return open(t, func(o *Options) {
+				o.Window, o.Quiet, o.MaxAge, o.History, o.Dir = 30*time.Second, time.Second, 10*time.Second, 3, dir
+				o.Report = func(p *Published) {
+					if !p.Cut {
+						told[p.Window] = p.Regression()
+					}
+				}
+			})
+		}
+		e := start()
+		const calm, slow = 4, 7
+		at := epoch
+		for w := range calm + slow {
+			var by time.Duration
+			if w >= calm {
+				by = 300 * time.Millisecond
+			}
+			traffic(t, e, at, 30*time.Second, 20, by, "")
+			at = at.Add(30 * time.Second)
+			if restart && w == calm+1 {
+				idle(t, e, at, 10*time.Second)
+				if err := e.Close(context.Background(), at.Add(10*time.Second)); err != nil {
+					t.Fatal(err)
+				}
+				e = start()
+			}
+		}
+		idle(t, e, at, 10*time.Second)
+		var got []bool
+		for w := range calm + slow {
+			got = append(got, told[epoch.Add(time.Duration(w)*30*time.Second)])
+		}
+		if want := []bool{false, false, false, false, true, true, true, true, true, false, false}; !slices.Equal(got, want) {
+			t.Errorf("restart %v: told %v, want %v", restart, got, want)
+		}
+	}
+}
+
 // A look does not tell of an endpoint with so few requests that they were taken for
 // independent of each other: one burst would do.
 func TestLookAtFew(t *testing.T) {
