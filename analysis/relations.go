@@ -256,7 +256,7 @@ func (a *analyzer) ownOrders(v *view, rows []*view, kinds []kind) {
 			if len(folders) > maxCells {
 				break
 			}
-			f.Add(s.Counted[j].Record)
+			f.Calls(s.Counted[j].Record)
 		}
 		same := a.reading.Dict.Same()
 		for n, row := range rows {
@@ -265,7 +265,7 @@ func (a *analyzer) ownOrders(v *view, rows []*view, kinds []kind) {
 			if len(folders) > maxCells {
 				f := &graph.Folder{Fold: fold, Dict: a.reading.Dict}
 				for _, q := range own.Counted {
-					f.Add(q.Record)
+					f.Calls(q.Record)
 				}
 			} else {
 				for c, f := range folders {

@@ -147,6 +147,31 @@ func (d *Dict) Same() *Remap {
 	return m
 }
 
+// Then is the translation by m and then by o, whose codes are those that m translates into.
+func (m *Remap) Then(o *Remap) *Remap {
+	both := &Remap{To: o.To, Remap: &trace.Remap{Strings: make([]trace.StringID, len(m.Strings))}, Slots: make([]SlotID, len(m.Slots)), Procs: make([]ProcID, len(m.Procs))}
+	for i, id := range m.Strings {
+		both.Strings[i] = o.Strings[id]
+	}
+	for i, id := range m.Slots {
+		both.Slots[i] = o.Slots[id]
+	}
+	for i, id := range m.Procs {
+		both.Procs[i] = o.Procs[id]
+	}
+	return both
+}
+
+// Moves reports whether the translation changes the code of a slot.
+func (m *Remap) Moves() bool {
+	for i, id := range m.Slots {
+		if id != SlotID(i) {
+			return true
+		}
+	}
+	return false
+}
+
 func (m *Remap) slot(s Slot) Slot {
 	if s.Parent != NoSlot {
 		s.Parent = m.Slots[s.Parent]

@@ -73,10 +73,15 @@ func (f *Folder) recent() *lately {
 
 // Add counts one record.
 func (f *Folder) Add(r *Record) {
+	f.clocks(r)
+	f.Calls(r)
+}
+
+// Calls is Add but for what the record tells of clocks.
+func (f *Folder) Calls(r *Record) {
 	if gives(cap(f.kids), len(r.Calls)) {
 		*f = Folder{Fold: f.Fold, Dict: f.Dict, Bounded: f.Bounded}
 	}
-	f.clocks(r)
 	want := func(SlotID) bool { return true }
 	if f.Bounded && f.Dict.crowded {
 		want = func(s SlotID) bool { return !f.Dict.Uncounted(s) }

@@ -38,7 +38,8 @@ type Asking struct {
 	owned      [2][]ownCall
 	declared   []*declared
 	sayings    [2][]saying
-	inWait     [2]map[[2]int32]int64 // by request and step: the time in it that spans call a wait
+	inWait     [2]map[[2]int32]int64       // by request and step: the time in it that spans call a wait
+	totals     [2]map[graph.SlotID]callsOf // once asked for
 	found      []*queue
 	still      []*standstill
 	turned     []*turning
@@ -47,8 +48,9 @@ type Asking struct {
 	changed    []count   // of those, the ones that are called more or less often
 	calls      [2]bySlot // calls by relative slot, once asked for
 	steps      [2]bySlot // steps by the relative slot whose work they are, once asked for
-	plain      []int64   // latencies of a replay of nothing, once asked for
-	clipped    float64   // share of requests that a replay of nothing might not give back
+	recorded   recorded
+	plain      []int64 // latencies of a replay of nothing, once asked for
+	clipped    float64 // share of requests that a replay of nothing might not give back
 }
 
 // A part is the lengths of one stretch on one side.

@@ -208,7 +208,7 @@ func (c *count) back(a *Asking) Factor {
 					add = max(0, longest-tries.calls[last].ns)
 				}
 				call := tries.calls[last].call
-				if leave, ok := stretchesOf(p).leave[outer(&a.request(j).Calls[call], call)]; ok {
+				if leave, ok := stretchesOf(p).leave.of(outer(&a.request(j).Calls[call], call)); ok {
 					values[leave] += add
 				}
 			}

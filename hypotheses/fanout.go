@@ -160,7 +160,7 @@ func (a *Asking) needed(t *target) (Finding, bool) {
 			for _, k := range t.calls(a, summary.Current, &g.group) {
 				call := t.sides[1].calls[k].call
 				c := &q.Calls[call]
-				leave, ok := s.leave[outer(c, call)]
+				leave, ok := s.leave.of(outer(c, call))
 				if !ok || c.Flags&graph.Loser != 0 {
 					continue
 				}

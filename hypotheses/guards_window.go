@@ -1,12 +1,12 @@
 package hypotheses
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/tailscope/tailscope/internal/prose"
+	"github.com/tailscope/tailscope/internal/radix"
 	"github.com/tailscope/tailscope/population"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
@@ -157,8 +157,12 @@ func (c *Comparison) warmUpGuard() Guard {
 				runs[i][q.Run] = append(runs[i][q.Run], q)
 			}
 		}
-		for _, run := range runs[i] {
-			slices.SortStableFunc(run, func(x, y *summary.Request) int { return cmp.Compare(x.Start(), y.Start()) })
+		for r, run := range runs[i] {
+			sorted := make([]*summary.Request, len(run))
+			for k, x := range radix.Order(len(run), func(k int) int64 { return int64(run[k].Start()) }) {
+				sorted[k] = run[x.Place]
+			}
+			runs[i][r] = sorted
 		}
 	}
 	var begins [2]bool

@@ -152,14 +152,15 @@ func (a *Asking) answeredAsBefore(t *target, of func(j int, attempts []int32) bo
 				if c == answer {
 					continue
 				}
-				if lead, ok := s.lead[outer(&q.Calls[c], c)]; ok {
+				if lead, ok := s.lead.of(outer(&q.Calls[c], c)); ok {
 					values[lead] = graph.Gone
 				}
 			}
 			if !lasting(p, s, values, q, answer, to) {
 				continue
 			}
-			values[s.lead[outer(&q.Calls[answer], answer)]] -= int64(q.Calls[answer].Outer().Start - q.Calls[first].Outer().Start)
+			lead, _ := s.lead.of(outer(&q.Calls[answer], answer))
+			values[lead] -= int64(q.Calls[answer].Outer().Start - q.Calls[first].Outer().Start)
 		}
 	}
 }

@@ -220,10 +220,11 @@ func (a *Asking) placed() []Finding {
 		var total [2]float64
 		for side, s := range a.Sides {
 			l := summary.NewLedger(s.Set.Calibration)
+			through := a.through(side, b, queuewait.Between)
 			for _, q := range s.Counted {
 				for i := range q.Calls {
 					c := &q.Calls[i]
-					if !c.Paired() || q.Set.Calibration.Owners.Of(c, queuewait.Between) != b.v {
+					if !through[c.Slot] || !c.Paired() {
 						continue
 					}
 					k := a.instanceOf(c.Work.Proc)

@@ -21,7 +21,7 @@ func (a *Asking) effect(replayed []int64, w, replayedW []float64) (ns, lo, hi fl
 
 // effectAt is the effect on another quantile.
 func (a *Asking) effectAt(quantile float64, replayed []int64, w, replayedW []float64) (ns, lo, hi float64) {
-	ns = float64(stats.Quantile(a.latency, w, quantile) - stats.Quantile(replayed, replayedW, quantile))
+	ns = float64(a.recordedAt(quantile, w) - stats.Quantile(replayed, replayedW, quantile))
 	if a.ranked == nil {
 		a.ranked = ranked(a.latency)
 	}
@@ -44,6 +44,25 @@ func (a *Asking) effectAt(quantile float64, replayed []int64, w, replayedW []flo
 	}
 	slices.Sort(effects)
 	return ns, effects[resamples*25/1000], effects[resamples*975/1000-1]
+}
+
+// recordedAt is a quantile of the recorded latencies under weights: the same is asked of finding after finding.
+func (a *Asking) recordedAt(quantile float64, w []float64) int64 {
+	k := &a.recorded
+	if k.w == nil || k.quantile != quantile || len(w) == 0 || k.w != &w[0] {
+		*k = recorded{quantile: quantile, ns: stats.Quantile(a.latency, w, quantile)}
+		if len(w) > 0 {
+			k.w = &w[0]
+		}
+	}
+	return k.ns
+}
+
+// A recorded is a quantile that was asked for, under the weights that begin at w.
+type recorded struct {
+	quantile float64
+	w        *float64
+	ns       int64
 }
 
 // An effects does one thing after the other while its caller goes on: finds what one

@@ -86,7 +86,7 @@ func (a *Asking) retryFinding(t *target) Finding {
 			x := &is.calls[k]
 			if x.prev < 0 {
 				if missing > 0 && len(cost.ns) > 0 && a.draw(j, x.call, 5) < missing { // an improvement undone
-					if lead, ok := stretchesOf(p).lead[outer(&q.Calls[x.call], x.call)]; ok {
+					if lead, ok := stretchesOf(p).lead.of(outer(&q.Calls[x.call], x.call)); ok {
 						values[lead] += int64(cost.at(a.draw(j, x.call, 6)))
 					}
 				}
@@ -136,7 +136,7 @@ func (t *tries) first(x *try) int32 {
 // a plan: the next attempt begins when the failed one did.
 func undoAttempt(q *summary.Request, p *graph.Plan, s stretches, values []int64, failed, next int32) {
 	fc, nc := &q.Calls[failed], &q.Calls[next]
-	lead, ok := s.lead[outer(nc, next)]
+	lead, ok := s.lead.of(outer(nc, next))
 	if !ok {
 		return
 	}

@@ -267,17 +267,34 @@ func (a *Asking) draw(j int, call int32, purpose uint64) float64 {
 }
 
 // steps finds the steps of a call's halves in a plan.
-type stretches struct {
-	lead, leave map[int32]int // by half
+type stretches struct{ lead, leave stretch }
+
+// A stretch is a step of each half; -1 of none.
+type stretch []int32
+
+// of is the step of a half, if the plan has it.
+func (s stretch) of(half int32) (step int, ok bool) {
+	if int(half) >= len(s) || s[half] < 0 {
+		return 0, false
+	}
+	return int(s[half]), true
 }
 
 func stretchesOf(p *graph.Plan) stretches {
-	s := stretches{map[int32]int{}, map[int32]int{}}
+	n := 0
+	for k := range p.Steps {
+		n = max(n, int(p.Steps[k].Half)+1)
+	}
+	both := make(stretch, 2*n)
+	for i := range both {
+		both[i] = -1
+	}
+	s := stretches{both[:n], both[n:]}
 	for k := range p.Steps {
 		if p.Steps[k].Leave {
-			s.leave[p.Steps[k].Half] = k
+			s.leave[p.Steps[k].Half] = int32(k)
 		} else {
-			s.lead[p.Steps[k].Half] = k
+			s.lead[p.Steps[k].Half] = int32(k)
 		}
 	}
 	return s
@@ -296,7 +313,7 @@ func outer(c *graph.Call, call int32) int32 {
 func lasting(p *graph.Plan, s stretches, values []int64, q *summary.Request, call int32, ns int64) bool {
 	c := &q.Calls[call]
 	half := outer(c, call)
-	leave, ok := s.leave[half]
+	leave, ok := s.leave.of(half)
 	if !ok {
 		return false
 	}

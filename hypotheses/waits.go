@@ -21,7 +21,7 @@ type queue struct {
 	in    [2][]holding   // its calls
 	gaps  []place        // the steps in which current calls wait, and how long
 	ns    []int64
-	waits [2]map[int]int64 // of each request that waits in it, in all
+	waits [2][]lasted // of each request that waits in it, in all
 	calls int
 
 	// hold and arrivals are the shares of the wait's change that are not the
@@ -29,6 +29,8 @@ type queue struct {
 	hold, arrivals float64
 	mix            float64     // the share of more arrivals that other requests bring, not more of them
 	held           *[2]float64 // mean hold on both sides, in ns, once asked for
+	others         *holder     // asked for once
+	asked          bool
 	maps           map[graph.SlotID]stats.RankMap
 }
 
@@ -40,7 +42,7 @@ func (a *Asking) queues() []*queue {
 	}
 	by := map[queuewait.EdgeKey]*queue{}
 	in := [2]map[queuewait.EdgeKey][]holding{{}, {}}
-	waited := [2]map[queuewait.EdgeKey]map[int]int64{{}, {}}
+	waited := [2]map[queuewait.EdgeKey][]lasted{{}, {}}
 	total := map[graph.SlotID]float64{}
 	waits := [2]map[graph.SlotID]*part{{}, {}}
 	for i, s := range a.Sides {
@@ -60,10 +62,11 @@ func (a *Asking) queues() []*queue {
 				waits[i][slot].ns = append(waits[i][slot].ns, x)
 				waits[i][slot].w = append(waits[i][slot].w, weight)
 				in[i][v.Key] = append(in[i][v.Key], a.holding(l, q, j, v, p.Steps[k].Call()))
-				if waited[i][v.Key] == nil {
-					waited[i][v.Key] = map[int]int64{}
+				if list := waited[i][v.Key]; len(list) > 0 && int(list[len(list)-1].req) == j {
+					list[len(list)-1].ns += x
+				} else {
+					waited[i][v.Key] = append(list, lasted{int32(j), x})
 				}
-				waited[i][v.Key][j] += x
 				if i == summary.Current {
 					b := by[v.Key]
 					if b == nil {
@@ -90,7 +93,7 @@ func (a *Asking) queues() []*queue {
 		slices.SortFunc(b.slots, func(x, y graph.SlotID) int { return cmp.Or(cmp.Compare(total[y], total[x]), cmp.Compare(x, y)) })
 		b.shares()
 		b.in = [2][]holding{in[0][b.v.Key], in[1][b.v.Key]}
-		b.waits = [2]map[int]int64{waited[0][b.v.Key], waited[1][b.v.Key]}
+		b.waits = [2][]lasted{waited[0][b.v.Key], waited[1][b.v.Key]}
 		a.found = append(a.found, b)
 	}
 	slices.SortFunc(a.found, func(x, y *queue) int {
@@ -166,7 +169,7 @@ func (a *Asking) byMix(reweighted []float64) map[*queue][2]float64 {
 	}
 	perRequest := func(b *queue, side int, w []float64) float64 {
 		var calls, requests float64
-		through := a.through(side, b)
+		through := a.through(side, b, b.v.Key.Site)
 		for j, q := range a.Sides[side].Counted {
 			x := float64(q.Weight) / graph.OneRequest
 			if w != nil {
@@ -229,8 +232,8 @@ func (a *Asking) waitOf(l *summary.Ledger, q *summary.Request, s *graph.Step) (i
 	}
 	if s.Client() {
 		if v := owners.Of(c, queuewait.Lead); v.Claimed() {
-			floor, _ := owners.Leads.Of(c.Slot)
-			return floor.Wait(max(0, s.NS)), v
+			ns, _ := owners.Lead(l.Calibration.Side, c, max(0, s.NS))
+			return ns, v
 		}
 		return 0, nil
 	}
@@ -278,11 +281,11 @@ func (a *Asking) waitBack(b *queue, share float64) Factor {
 	}
 }
 
-// through tells of each slot whether its calls wait in a queue, if anywhere.
-func (a *Asking) through(side int, b *queue) []bool {
+// through tells of each slot whether its calls wait in a queue, if they do at a site.
+func (a *Asking) through(side int, b *queue, site queuewait.Site) []bool {
 	out := make([]bool, a.Reading.Dict.Slots())
 	for slot := range out {
-		out[slot] = a.Sides[side].Set.Calibration.Owners.OfSlot(graph.SlotID(slot), b.v.Key.Site) == b.v
+		out[slot] = a.Sides[side].Set.Calibration.Owners.OfSlot(graph.SlotID(slot), site) == b.v
 	}
 	return out
 }
@@ -368,7 +371,7 @@ func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 		f := a.waitFinding(b, string(owner))
 		f.Factor = a.waitBack(b, rest)
 		f.wait = b
-		f.lengths = func(side, j int) (int64, bool) { ns, ok := b.waits[side][j]; return ns, ok }
+		f.lengths = func(side, j int) (int64, bool) { return lengthIn(b.waits[side], j) }
 		if unowned {
 			f.Doubtful = true
 			f.Warnings = append(f.Warnings, "nothing tells whose queue it is: it may be the caller's, the callee's, or the way between them")
@@ -520,7 +523,7 @@ var load = Cause{
 				f.Service = peer
 			}
 			was, is := b.v.Sides[0], b.v.Sides[1]
-			f.Claim = prose.Sprintf("%s gets %.3g calls a second where it was %.3g, or gets them in bursts, and they queue", op, is.PerSecond, was.PerSecond)
+			f.Claim = moreToDo(op, f.Service, was, is)
 			f.Evidence = append([]Evidence{numbers("spans", is.N, "1/s", was.PerSecond, is.PerSecond, "calls of "+op)}, f.Evidence...)
 			f.Check = Check{
 				Question: "does the queue wait as before with the baseline's arrivals, its holds and its limit as they are now?",
@@ -544,11 +547,30 @@ var load = Cause{
 				f.Warnings = append(f.Warnings, "nothing tells whose queue it is: the calls may wait in "+caller+" as well as in front of "+peer)
 			}
 			f.Factor = a.waitBack(b, b.arrivals)
-			f.lengths = func(side, j int) (int64, bool) { ns, ok := b.waits[side][j]; return ns, ok }
+			f.lengths = func(side, j int) (int64, bool) { return lengthIn(b.waits[side], j) }
 			out = append(out, f)
 		}
 		return append(out, a.turns("load")...)
 	},
+}
+
+// moreToDo says why a queue has more to do: fewer processes share it, or there are more calls, or they come in bursts.
+func moreToDo(op, service string, was, is *queuewait.Side) string {
+	before, now := was.Plateau.Procs, is.Plateau.Procs
+	switch {
+	case is.PerSecond > (1+arrivalsStood)*was.PerSecond:
+		return prose.Sprintf("%s gets %.3g calls a second where it was %.3g, and they queue", op, is.PerSecond, was.PerSecond)
+	case now > 0 && before > now:
+		serve := "serve"
+		if now == 1 {
+			serve = "serves"
+		}
+		return prose.Sprintf("%s of %s %s what %d did: each gets %.3g calls of %s a second where it got %.3g, and they queue",
+			plural(now, "instance", "instances"), service, serve, before, is.PerSecond/float64(now), op, was.PerSecond/float64(before))
+	case is.Peak > was.Peak && is.Bursts > was.Bursts:
+		return prose.Sprintf("%s gets up to %.0f calls in a second where it was %.0f, and they queue", op, is.Peak, was.Peak)
+	}
+	return prose.Sprintf("%s gets %.3g calls a second where it was %.3g, or gets them in bursts, and they queue", op, is.PerSecond, was.PerSecond)
 }
 
 var network = Cause{
@@ -624,7 +646,10 @@ func (f *Finding) heldUp(v *queuewait.Verdict, caller, peer string) {
 		}
 	}
 	where := "on the way there alone: a connection or its TLS is set up, a name is asked for, or a proxy holds it; count new connections and time name resolution in " + caller
-	if x.Back*4 >= x.There && x.There*4 >= x.Back {
+	switch {
+	case x.There*4 < x.Back:
+		where = "on the way back alone: large answers, or a proxy that holds them; compare their sizes"
+	case x.Back*4 >= x.There:
 		where = "on the way back as often: what is lost is sent again; count the TCP retransmits between the two hosts"
 	}
 	f.Evidence = append(f.Evidence, says("spans", x.There+x.Back, "%s", where))

@@ -267,31 +267,28 @@ func Quantile(values []int64, weights []float64, q float64) int64 {
 		i := int(math.Ceil(q*float64(len(values))*(1-slack))) - 1
 		return smallest(slices.Clone(values), min(max(i, 0), len(values)-1))
 	}
-	type weighted struct {
-		value  int64
-		weight float64
-	}
-	sorted := make([]weighted, len(values))
-	for i := range sorted {
-		sorted[i] = weighted{values[i], weights[i]}
-	}
-	slices.SortFunc(sorted, func(a, b weighted) int {
-		if a.value != b.value {
-			return cmp.Compare(a.value, b.value)
+	sorted := radix.Order(len(values), func(i int) int64 { return values[i] })
+	for i := 0; i < len(sorted); {
+		tie := i + 1
+		for tie < len(sorted) && sorted[tie].Key == sorted[i].Key {
+			tie++
 		}
-		return cmp.Compare(a.weight, b.weight)
-	})
+		if tie > i+1 {
+			slices.SortFunc(sorted[i:tie], func(a, b radix.Keyed) int { return cmp.Compare(weights[a.Place], weights[b.Place]) })
+		}
+		i = tie
+	}
 	total := 0.0
-	for i := range sorted {
-		total += sorted[i].weight
+	for _, x := range sorted {
+		total += weights[x.Place]
 	}
 	target, sum := q*total*(1-slack), 0.0
-	for i := range sorted {
-		if sum += sorted[i].weight; sum >= target {
-			return sorted[i].value
+	for _, x := range sorted {
+		if sum += weights[x.Place]; sum >= target {
+			return x.Key
 		}
 	}
-	return sorted[len(sorted)-1].value
+	return sorted[len(sorted)-1].Key
 }
 
 // smallest is the value that would stand at place k if the values were sorted,

@@ -152,6 +152,8 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	runOf := map[*graph.Record]int32{} // where there are several
 	var counted [2][][]metric.Durations
 	var seconds [2][]float64
+	var joins [2]*Summary
+	var codes [2]*graph.Remap
 	for side, runs := range sides {
 		if side == Baseline && len(runs) == 0 {
 			continue
@@ -193,13 +195,8 @@ func Read(base, cur []*Summary, o Options) *Reading {
 		if joined == nil {
 			joined = New()
 		}
-		m := all.Dict.Absorb(joined.Dict)
-		for _, rec := range joined.Records {
-			rec.Remap(m)
-		}
+		joins[side], codes[side] = joined, all.Dict.Absorb(joined.Dict)
 		set.Records = joined.Records
-		set.Graph.Merge(joined.Graph, m)
-		set.Queues.Merge(joined.Queues, m)
 		set.Metrics, set.Counts = joined.Metrics, joined.Counts
 		r.Sets[side] = set
 	}
@@ -211,8 +208,13 @@ func Read(base, cur []*Summary, o Options) *Reading {
 	}
 	dict, m := all.Dict.Canonical(used)
 	r.Dict = dict
-	r.each(func(set *Set) {
-		set.remap(m)
+	parallel.Do(len(r.Sets), func(side int) {
+		set, joined := r.Sets[side], joins[side]
+		if set == nil {
+			return
+		}
+		set.Graph, set.Queues = joined.Graph, joined.Queues
+		set.remap(codes[side].Then(m))
 		slices.SortFunc(set.Records, (*graph.Record).Compare)
 		set.RunOf = make([]int32, len(set.Records))
 		for i, rec := range set.Records {
@@ -233,9 +235,11 @@ func Read(base, cur []*Summary, o Options) *Reading {
 			r.resolution.Record(rec)
 		}
 		set.Graph = r.resolution.Fold(set.Graph, slots)
-		queues := queuewait.NewFold()
-		queues.Merge(set.Queues, slots)
-		set.Queues = queues
+		if slots.Moves() {
+			queues := queuewait.NewFold()
+			queues.Merge(set.Queues, slots)
+			set.Queues = queues
+		}
 	})
 	var metered []func()
 	for side, set := range r.Sets {
