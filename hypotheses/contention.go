@@ -136,10 +136,7 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 		f.Check.IfThis, f.Check.IfRival = "yes", "no, by the same part"
 		f.Check.Outcome = steeperThan(slope0, slope1)
 	}
-	if e, ok := a.throttled(f.Service); ok {
-		f.Claim += ": its CPU quota stops all of them"
-		f.Evidence = append(f.Evidence, e)
-	}
+	a.whatIsShared(slot, &f)
 	if part < crowdShare && z < steeperZ {
 		// Most of it is slower alone as well: both are true, and the crowd is the lesser.
 		f.Below = func(o *Finding) bool { return o.Kind == "service-time" && o.node == slot }

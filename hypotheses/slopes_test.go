@@ -21,7 +21,10 @@ type host struct {
 	calm    int
 }
 
-func (h host) draw(seed uint64) string {
+func (h host) draw(seed uint64) string { return h.beside(seed, 0, false) }
+
+// beside draws the same with other work in one of so many requests, which others lengthen as well, or spare.
+func (h host) beside(seed uint64, other int, spared bool) string {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	var b strings.Builder
 	var ends []int64
@@ -33,10 +36,17 @@ func (h host) draw(seed uint64) string {
 		}
 		at += int64(rng.ExpFloat64() * 1e9 / float64(h.rate))
 		ends = slices.DeleteFunc(ends, func(end int64) bool { return end <= at })
+		name := "x"
+		if other > 0 && i%other == 0 {
+			name = "y"
+			if spared {
+				shared = 0
+			}
+		}
 		ns := int64((10 + 20*rng.Float64()) * 1e6 * factor * (1 + shared*float64(len(ends))))
 		ends = append(ends, at+ns)
 		if rng.Float64() < h.kept {
-			fmt.Fprintf(&b, "front GET %d..%dns server\n  front GET_/x %d..%dns client\n    api GET_/x %d..%dns server\n\n", at-3e6, at+ns+3e6, at-1e6, at+ns+1e6, at, at+ns)
+			fmt.Fprintf(&b, "front GET %d..%dns server\n  front GET_/%s %d..%dns client\n    api GET_/%s %d..%dns server\n\n", at-3e6, at+ns+3e6, name, at-1e6, at+ns+1e6, name, at, at+ns)
 		}
 	}
 	return b.String()
@@ -109,6 +119,43 @@ func TestMoreRequestsAreNoSteeperSlope(t *testing.T) {
 			if before, now, ok := r.asking.slopes(slot); ok && now.above(before) >= doubtZ {
 				t.Errorf("seed %d: a peer adds %.2f ± %.2f where it added %.2f ± %.2f", seed, now.at, now.se, before.at, before.se)
 			}
+		}
+	}
+}
+
+// What is shared: a quota or busy CPUs by their metrics; by other work of the process, which a CPU stretches as well and a
+// lock does not; else what would tell.
+func TestWhatIsShared(t *testing.T) {
+	throttled := func(s float64) []word {
+		return []word{{"api", "container_cpu_cfs_throttled_seconds_total", "s", true, s}}
+	}
+	busy := func(share float64) []word { return []word{{"api", "process.cpu.utilization", "1", false, share}} }
+	for _, x := range []struct {
+		name   string
+		other  int // of so many requests one does other work
+		spared bool
+		words  [2][]word
+		want   string
+	}{
+		{"nothing told", 0, false, [2][]word{}, "emit container_cpu_cfs_throttled_seconds_total, process.cpu.utilization and lock wait times of api"},
+		{"a quota", 0, false, [2][]word{throttled(0.1), throttled(30)}, "its own work, a quota keeps it from a CPU"},
+		{"a quota that was there", 0, false, [2][]word{throttled(29), throttled(30)}, "a quota does not keep it from a CPU"},
+		{"no quota", 0, false, [2][]word{throttled(0.1), throttled(0.1)}, "a quota does not keep it from a CPU"},
+		{"busy", 0, false, [2][]word{busy(0.4), busy(0.98)}, "its CPUs are all in use"},
+		{"neither", 0, false, [2][]word{slices.Concat(throttled(0), busy(0.3)), slices.Concat(throttled(0), busy(0.3))}, "a lock, or neighbours on the node"},
+		{"a CPU", 2, false, [2][]word{}, "they share a CPU, and not a lock"},
+		{"a lock", 2, true, [2][]word{}, "what is shared is this work's, such as a lock"},
+	} {
+		was, is := host{3000, 12, 1, 0, 1, 0}, host{3000, 12, 1, 0.6, 1, 0}
+		_, r := against(t, [2]string{was.beside(1, x.other, x.spared), is.beside(2, x.other, x.spared)}, x.words)
+		f := first(t, r)
+		all := f.Claim
+		for _, e := range f.Evidence {
+			all += "\n" + e.Statement
+		}
+		all = strings.Replace(all, "the more others run beside it,", "its own work,", 1)
+		if f.Kind != "contention" || !strings.Contains(all, x.want) {
+			t.Errorf("%s: %s, %s", x.name, f.Kind, all)
 		}
 	}
 }

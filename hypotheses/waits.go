@@ -230,8 +230,8 @@ func (a *Asking) waitOf(l *summary.Ledger, q *summary.Request, s *graph.Step) (i
 	}
 	if s.Client() {
 		if v := owners.Of(c, queuewait.Lead); v.Claimed() {
-			floor, _ := owners.Leads.Of(c.Slot)
-			return floor.Wait(max(0, s.NS)), v
+			ns, _ := owners.Lead(l.Calibration.Side, c, max(0, s.NS))
+			return ns, v
 		}
 		return 0, nil
 	}

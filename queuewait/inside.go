@@ -1,7 +1,6 @@
 package queuewait
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -26,16 +25,6 @@ type inside struct {
 	beyond int64
 
 	lo, hi float64 // what the mean may be, as parts of the likely one
-}
-
-// A line is the calls of one process, in the order in which they ask for its places.
-type line struct {
-	calls []trace.Interval
-	ends  []trace.Time
-}
-
-func inOrder(a, b trace.Interval) int {
-	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
 }
 
 // wait is how long a call waited for one of k places. It is longer than the call where places were given in another
@@ -74,7 +63,7 @@ func (v *Verdict) MeanOnly() bool {
 	return slices.ContainsFunc(v.inside[:], func(x *inside) bool { return x != nil && x.lines == nil })
 }
 
-// linesOf is the calls of an edge's slots at each process, with those that were left: they had places, too.
+// linesOf is the calls of the slots of an edge's calls at each process, with those that were left: they had places, too.
 func (a *asker) linesOf(side int) map[graph.ProcID]*line {
 	mine := map[graph.SlotID]bool{}
 	for i := range a.calls[side][a.key] {
@@ -84,7 +73,7 @@ func (a *asker) linesOf(side int) map[graph.ProcID]*line {
 	list := a.sets[side].Queues.events.list
 	for i := range list {
 		x := &list[i]
-		if x.Callee != graph.NoProc || !mine[x.Slot] {
+		if !mine[x.Slot] {
 			continue
 		}
 		l := lines[x.Caller]

@@ -90,6 +90,7 @@ type Verdict struct {
 	WakeUp int64
 
 	inside [2]*inside // how long calls waited within their client spans, of each side
+	turns  [2]*turns  // and before them
 }
 
 // Claimed reports whether the excess of the edge's gaps is a wait in a queue.
@@ -255,6 +256,7 @@ func (a *asker) decide() *Verdict {
 		}
 	}
 	a.limits()
+	a.takeTurns()
 	if share := a.share(); share < 1 {
 		a.say("sample", "", "asked of the calls of %.3g %% of the seconds, chosen by a hash: there were too many to keep all", 100*share)
 	}
