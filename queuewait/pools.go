@@ -89,10 +89,10 @@ func (a *asker) metrics(side int) {
 		switch {
 		case n > 0 && s.Wait > 1_000_000 && wait >= 0.5*s.Wait && wait <= 2*s.Wait+1_000_000:
 			a.v.Resource = p.Name
-			a.say("metrics", ClientWait, "pool %s: %d waits of %s on average, the gaps here %s; used %.0f of %.0f at most, pending up to %.0f", name, n, prose.Ns(wait), prose.Ns(s.Wait), p.Used.Max, p.Limit.P50, p.Pending.Max)
+			a.say("metrics", ClientWait, "pool %s: %d waits of %s on average, the gaps here %s; used %.0f of %.0f at most, pending up to %.0f", name, int(n), prose.Ns(wait), prose.Ns(s.Wait), p.Used.Max, p.Limit.P50, p.Pending.Max)
 			return
 		case n > 0 && wait < 0.25*s.Wait:
-			a.say("metrics", "", "pool %s: %d waits of %s on average, the gaps here %s: the pool is not where they come from; used %.0f of %.0f at most", name, n, prose.Ns(wait), prose.Ns(s.Wait), p.Used.Max, p.Limit.P50)
+			a.say("metrics", "", "pool %s: %d waits of %s on average, the gaps here %s: the pool is not where they come from; used %.0f of %.0f at most", name, int(n), prose.Ns(wait), prose.Ns(s.Wait), p.Used.Max, p.Limit.P50)
 			for _, side := range a.v.Sides { // its limit is another's
 				if side != nil {
 					side.Pool = nil
