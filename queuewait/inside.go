@@ -155,10 +155,15 @@ func (a *asker) within() bool {
 		return true
 	case exact:
 		for i := range in {
-			if in[i] != nil && !math.IsNaN(says[i].wait) && again[i] > 0 {
-				part := says[i].wait / again[i]
-				in[i].lo, in[i].hi = min(1, part), max(1, part)
+			if in[i] == nil || again[i] == 0 {
+				continue
 			}
+			// Two accounts of one thing are off by about as much as they differ; one alone is by what they may.
+			off := maxMisfit / 2
+			if !math.IsNaN(says[i].wait) {
+				off = 2 * math.Abs(says[i].wait/again[i]-1)
+			}
+			in[i].lo, in[i].hi = max(0, 1-off), 1+off
 		}
 	}
 	a.v.inside = in
