@@ -79,6 +79,7 @@ type Finding struct {
 	fills  map[*queue]float64
 	limits map[*target]float64 // likewise the targets whose calls time out because they are slower, and the part of their rise
 	wait   *queue
+	places *queue       // whose places others hold longer, of a finding about those
 	of     *target      // whose attempts it is about
 	node   graph.SlotID // of service-time: whose work; part is the work of which it is a part, NoSlot of a whole
 	part   graph.SlotID

@@ -16,7 +16,7 @@ var serviceTime = Cause{
 		Kind:     "service-time",
 		Title:    "an operation's own work takes longer",
 		Claim:    "The time that an operation spends itself, with nothing below it running, grew.",
-		Supports: "Its span's own stretches are longer at every load, also when it is alone; putting them back takes the rise away; queues in front of it grew because it holds their places longer.",
+		Supports: "Its span's own stretches are longer at every load, also when it is alone; putting them back takes the rise away; queues in front of it grew because it holds their places longer, also those in which other requests wait that never call it.",
 		Refutes:  "Its own stretches have the baseline's distribution, or grew only while many others ran beside it (contention), or on one instance (instance).",
 		Mimics:   "client-wait and server-queue show outside the span; contention rises with the peers inside; a call without a server half hides network and the client's pool: said, not guessed.",
 		Emit:     "a profile of the operation, or spans for its parts.",
@@ -31,7 +31,7 @@ var serviceTime = Cause{
 			}
 			out = append(out, f)
 		}
-		return out
+		return append(out, a.holders()...)
 	},
 }
 
@@ -97,7 +97,7 @@ func whole(found []Finding) []Finding {
 	drop := make([]bool, len(found))
 	for i := range found {
 		g := &found[i]
-		if g.Kind != "service-time" || g.part != graph.NoSlot {
+		if g.Kind != "service-time" || g.part != graph.NoSlot || g.places != nil {
 			continue
 		}
 		one := -1

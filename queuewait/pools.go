@@ -89,7 +89,7 @@ func (a *asker) metrics(side int) {
 		switch {
 		case n > 0 && s.Wait > 1_000_000 && wait >= 0.5*s.Wait && wait <= 2*s.Wait+1_000_000:
 			a.v.Resource = p.Name
-			a.say("metrics", ClientWait, "pool %s: %d waits of %s on average, the gaps here %s; used %.0f of %.0f at most, pending up to %.0f", name, int(n), prose.Ns(wait), prose.Ns(s.Wait), p.Used.Max, p.Limit.P50, p.Pending.Max)
+			a.say("metrics", ClientWait, "pool %s: %d waits of %s on average, the gaps here %s; used %.0f of %.0f at most%s", name, int(n), prose.Ns(wait), prose.Ns(s.Wait), p.Used.Max, p.Limit.P50, upTo("pending", p.Pending.Max))
 			return
 		case n > 0 && wait < 0.25*s.Wait:
 			a.say("metrics", "", "pool %s: %d waits of %s on average, the gaps here %s: the pool is not where they come from; used %.0f of %.0f at most", name, int(n), prose.Ns(wait), prose.Ns(s.Wait), p.Used.Max, p.Limit.P50)
@@ -101,7 +101,7 @@ func (a *asker) metrics(side int) {
 			return
 		case n == 0 && full && s.Wait > 1_000_000:
 			a.v.Resource = p.Name
-			a.say("metrics", ClientWait, "pool %s was exhausted: used %.0f of %.0f at most, pending up to %.0f", name, p.Used.Max, p.Limit.P50, p.Pending.Max)
+			a.say("metrics", ClientWait, "pool %s was exhausted: used %.0f of %.0f at most%s", name, p.Used.Max, p.Limit.P50, upTo("pending", p.Pending.Max))
 			return
 		}
 	}
@@ -112,9 +112,17 @@ func (a *asker) metrics(side int) {
 		wait, n := a.poolWait(side, p.Name, ExecutorKind, a.name(a.key.Target))
 		if n == 0 || wait >= 0.5*s.Wait {
 			a.v.Resource = p.Name
-			a.say("metrics", ServerQueue, "executor %s of %s: active %.0f of %.0f at most, queued up to %.0f", p.Name, p.Service, p.Used.Max, p.Limit.P50, p.Pending.Max)
+			a.say("metrics", ServerQueue, "executor %s of %s: active %.0f of %.0f at most%s", p.Name, p.Service, p.Used.Max, p.Limit.P50, upTo("queued", p.Pending.Max))
 		}
 	}
+}
+
+// upTo says the most of what may not have been measured.
+func upTo(what string, most float64) string {
+	if math.IsNaN(most) {
+		return ""
+	}
+	return prose.Sprintf(", %s up to %.0f", what, most)
 }
 
 // A poolSays is what the metrics of an edge's pool say of one side.
