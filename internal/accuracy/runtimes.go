@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	add(suite{
+	try(suite{
 		name: "runtimes",
 		about: `
 What keeps a process from going on: event loops that are held or busy, quotas, neighbours, garbage collection, a frozen machine.
