@@ -1,11 +1,14 @@
 package hypotheses
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/summary"
+	"github.com/tailscope/tailscope/trace"
 )
 
 const (
@@ -17,6 +20,9 @@ const (
 	doubtZ   = 2
 	// minPeered is the least number of calls with more peers than the average that tell of a slope.
 	minPeered = 10
+	// slopeSpells is about how many stretches of time a side's calls are cut into: one of them is mixed where things
+	// changed while it was observed.
+	slopeSpells = 20
 )
 
 // A slope is by which part of it one more peer lengthens a call's own work.
@@ -31,7 +37,8 @@ type slope struct {
 }
 
 // slopes is that of a node's calls before and now, at the numbers of peers that both have seen: of queueing the slope
-// grows with the load. It compares calls within a process: one that is slow is crowded as well.
+// grows with the load. It compares calls within a process and a stretch of its time: a process that is slow is crowded as
+// well, and so is it from when on it became slow.
 func (a *Asking) slopes(slot graph.SlotID) (was, is slope, ok bool) {
 	was, is, ok0, ok1 := a.bothSlopes(slot)
 	return was, is, ok0 && ok1
@@ -108,35 +115,45 @@ func (a *Asking) known(side int) float64 {
 // slope is that of one side; not ok of too few calls, or too few among peers.
 func (a *Asking) slope(side int, slot graph.SlotID, most float64) (slope, bool) {
 	type point struct {
-		proc graph.ProcID
-		k, y float64
+		proc  graph.ProcID
+		start trace.Time
+		k, y  float64
+		n     float64 // calls of its stretch
 	}
-	type mean struct{ n, k, y float64 }
-	means := map[graph.ProcID]*mean{}
 	var points []point
 	for _, o := range a.ownCalls(side) {
-		if o.slot != slot || o.ns <= 0 || o.peers > most {
-			continue
+		if o.slot == slot && o.ns > 0 && o.peers <= most {
+			points = append(points, point{proc: o.proc, start: o.start, k: o.peers, y: math.Log(float64(o.ns))})
 		}
-		p := point{o.proc, o.peers, math.Log(float64(o.ns))}
-		m := means[p.proc]
-		if m == nil {
-			m = &mean{}
-			means[p.proc] = m
-		}
-		m.n, m.k, m.y = m.n+1, m.k+p.k, m.y+p.y
-		points = append(points, p)
 	}
+	slices.SortFunc(points, func(a, b point) int {
+		return cmp.Or(cmp.Compare(a.proc, b.proc), cmp.Compare(a.start, b.start), cmp.Compare(a.k, b.k), cmp.Compare(a.y, b.y))
+	})
 	var kk, ky float64
 	peered := 0
-	for i := range points {
-		p := &points[i]
-		m := means[p.proc]
-		p.k, p.y = p.k-m.k/m.n, p.y-m.y/m.n
-		kk, ky = kk+p.k*p.k, ky+p.k*p.y
-		if p.k > 0 {
-			peered++
+	for i := 0; i < len(points); {
+		end := i
+		for end < len(points) && points[end].proc == points[i].proc {
+			end++
 		}
+		n := min(end-i, max(minCrowd, len(points)/slopeSpells))
+		if end-i < 2*n {
+			n = end - i // the rest is no stretch of its own
+		}
+		part := points[i : i+n]
+		var k, y float64
+		for _, p := range part {
+			k, y = k+p.k/float64(n), y+p.y/float64(n)
+		}
+		for j := range part {
+			p := &part[j]
+			p.k, p.y, p.n = p.k-k, p.y-y, float64(n)
+			kk, ky = kk+p.k*p.k, ky+p.k*p.y
+			if p.k > 0 {
+				peered++
+			}
+		}
+		i += n
 	}
 	if len(points) < 2*minCrowd || peered < minPeered || kk <= 0 {
 		return slope{}, false
@@ -146,7 +163,7 @@ func (a *Asking) slope(side int, slot graph.SlotID, most float64) (slope, bool) 
 	for i := range points {
 		p := &points[i]
 		// As if the call had been left out: the slope of few crowded calls hangs on each of them.
-		e := p.k * (p.y - s.at*p.k) / max(1-p.k*p.k/kk-1/means[p.proc].n, 1e-9)
+		e := p.k * (p.y - s.at*p.k) / max(1-p.k*p.k/kk-1/p.n, 1e-9)
 		v += e * e
 	}
 	s.se = math.Sqrt(v) / kk

@@ -12,12 +12,13 @@ import (
 
 // A host draws n requests to one process of api, so many a second. Work takes 10 to 30 ms times factor where others leave
 // it alone; each other in the process when it begins makes it longer by the part shared. Of the requests the part kept is
-// received.
+// received. The first, so many, are as if factor were one and nothing were shared.
 type host struct {
 	n, rate int
 	factor  float64
 	shared  float64
 	kept    float64
+	calm    int
 }
 
 func (h host) draw(seed uint64) string { return h.beside(seed, 0, false) }
@@ -29,16 +30,20 @@ func (h host) beside(seed uint64, other int, spared bool) string {
 	var ends []int64
 	at := int64(0)
 	for i := range h.n {
+		factor, shared := h.factor, h.shared
+		if i < h.calm {
+			factor, shared = 1, 0
+		}
 		at += int64(rng.ExpFloat64() * 1e9 / float64(h.rate))
 		ends = slices.DeleteFunc(ends, func(end int64) bool { return end <= at })
-		name, shared := "x", h.shared
+		name := "x"
 		if other > 0 && i%other == 0 {
 			name = "y"
 			if spared {
 				shared = 0
 			}
 		}
-		ns := int64((10 + 20*rng.Float64()) * 1e6 * h.factor * (1 + shared*float64(len(ends))))
+		ns := int64((10 + 20*rng.Float64()) * 1e6 * factor * (1 + shared*float64(len(ends))))
 		ends = append(ends, at+ns)
 		if rng.Float64() < h.kept {
 			fmt.Fprintf(&b, "front GET %d..%dns server\n  front GET_/%s %d..%dns client\n    api GET_/%s %d..%dns server\n\n", at-3e6, at+ns+3e6, name, at-1e6, at+ns+1e6, name, at, at+ns)
@@ -59,7 +64,7 @@ func kinds(r *Ranking) (out []string) {
 // from four in ten requests.
 func TestContentionOfFewKnownPeers(t *testing.T) {
 	for seed := range uint64(4) {
-		was, is := host{2000, 12, 1, 0, 0.4}, host{2000, 12, 1.5, 0.6, 0.4}
+		was, is := host{2000, 12, 1, 0, 0.4, 0}, host{2000, 12, 1.5, 0.6, 0.4, 0}
 		_, r := against(t, [2]string{was.draw(2 * seed), is.draw(2*seed + 1)}, [2][]word{})
 		f := first(t, r)
 		if f.Kind != "contention" || f.Service != "api" || f.Strength == Weak || !strings.HasPrefix(f.Check.Rival, "service-time: GET_/x of api: ") {
@@ -77,7 +82,7 @@ func TestContentionOfFewKnownPeers(t *testing.T) {
 func TestLongerServiceTimeIsNoContention(t *testing.T) {
 	for seed := range uint64(4) {
 		for _, shared := range []float64{0, 0.3} {
-			was, is := host{2000, 12, 1, shared, 0.4}, host{2000, 12, 1.8, shared, 0.4}
+			was, is := host{2000, 12, 1, shared, 0.4, 0}, host{2000, 12, 1.8, shared, 0.4, 0}
 			_, r := against(t, [2]string{was.draw(2 * seed), is.draw(2*seed + 1)}, [2][]word{})
 			if f := first(t, r); f.Kind != "service-time" || f.Service != "api" {
 				t.Errorf("seed %d, shared %g: %q", seed, shared, kinds(r))
@@ -86,10 +91,29 @@ func TestLongerServiceTimeIsNoContention(t *testing.T) {
 	}
 }
 
+// Things change while they are observed, as when a window is still open. Until then work was short and had little beside
+// it, from then on it is long and crowded, whatever the reason is: only the crowd at one time tells.
+func TestChangeInTheMidstOfAWindow(t *testing.T) {
+	for seed := range uint64(4) {
+		for _, x := range []struct {
+			kind string
+			is   host
+		}{
+			{"service-time", host{2000, 35, 3, 0, 1, 150}}, {"service-time", host{2000, 35, 3, 0, 1, 1000}},
+			{"contention", host{2000, 20, 1, 0.6, 1, 150}}, {"contention", host{2000, 20, 1, 0.6, 1, 1000}},
+		} {
+			_, r := against(t, [2]string{host{2000, x.is.rate, 1, 0, 1, 0}.draw(2 * seed), x.is.draw(2*seed + 1)}, [2][]word{})
+			if f := first(t, r); f.Kind != x.kind || f.Service != "api" || x.is.calm < 1000 && f.Strength != Strong {
+				t.Errorf("seed %d, after %d: %q, want %s", seed, x.is.calm, kinds(r), x.kind)
+			}
+		}
+	}
+}
+
 // More requests bring more peers, and each makes work longer by the part that it did.
 func TestMoreRequestsAreNoSteeperSlope(t *testing.T) {
 	for seed := range uint64(4) {
-		was, is := host{2000, 8, 1, 0.3, 0.4}, host{2000, 20, 1, 0.3, 0.4}
+		was, is := host{2000, 8, 1, 0.3, 0.4, 0}, host{2000, 20, 1, 0.3, 0.4, 0}
 		_, r := against(t, [2]string{was.draw(2 * seed), is.draw(2*seed + 1)}, [2][]word{})
 		for slot := range r.asking.slots[1] {
 			if before, now, ok := r.asking.slopes(slot); ok && now.above(before) >= doubtZ {
@@ -122,7 +146,7 @@ func TestWhatIsShared(t *testing.T) {
 		{"a CPU", 2, false, [2][]word{}, "they share a CPU, and not a lock"},
 		{"a lock", 2, true, [2][]word{}, "what is shared is this work's, such as a lock"},
 	} {
-		was, is := host{3000, 12, 1, 0, 1}, host{3000, 12, 1, 0.6, 1}
+		was, is := host{3000, 12, 1, 0, 1, 0}, host{3000, 12, 1, 0.6, 1, 0}
 		_, r := against(t, [2]string{was.beside(1, x.other, x.spared), is.beside(2, x.other, x.spared)}, x.words)
 		f := first(t, r)
 		all := f.Claim
@@ -144,10 +168,10 @@ func TestLongerWorkIsAsStrongAsItsRivalIsRefuted(t *testing.T) {
 		weight   int64
 		strength Strength
 	}{
-		{"alone and among others", host{2000, 12, 1.8, 0.3, 1}, 1, Strong},
-		{"hardly ever two at once", host{150, 1, 1.8, 0, 1}, 1, Strong},
-		{"few known", host{4000, 6, 1.8, 0, 0.04}, 25, Weak},
-		{"few known, and others make it slow", host{4000, 6, 1.8, 0.6, 0.04}, 25, Weak},
+		{"alone and among others", host{2000, 12, 1.8, 0.3, 1, 0}, 1, Strong},
+		{"hardly ever two at once", host{150, 1, 1.8, 0, 1, 0}, 1, Strong},
+		{"few known", host{4000, 6, 1.8, 0, 0.04, 0}, 25, Weak},
+		{"few known, and others make it slow", host{4000, 6, 1.8, 0.6, 0.04, 0}, 25, Weak},
 	} {
 		was := x.is
 		was.factor = 1
