@@ -6,7 +6,6 @@ import (
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/internal/prose"
-	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/trace"
 )
 
@@ -100,58 +99,6 @@ const (
 	minPart   = 0.05
 )
 
-// A poolSays is what the metrics of an edge's pool say of one side.
-type poolSays struct {
-	view          *metric.PoolView
-	places        int
-	wait, hold    float64 // means, ns; NaN if nothing does
-	waits         uint64
-	used, pending float64 // means over all instances, NaN likewise
-}
-
-func (a *asker) poolSays(side int, s *Side) poolSays {
-	x := poolSays{wait: math.NaN(), hold: math.NaN(), used: math.NaN(), pending: math.NaN()}
-	if x.view = a.pool(side, ConnectionKind); x.view == nil {
-		return x
-	}
-	if l := x.view.Limit; l.Seconds > 0 && l.P50 >= 1 {
-		x.places = int(l.P50)
-	}
-	var held, holds float64
-	add := func(to *float64, l metric.Levels) {
-		if l.Seconds > 0 {
-			if math.IsNaN(*to) {
-				*to = 0
-			}
-			*to += l.Mean
-		}
-	}
-	for i := range a.sets[side].Pools {
-		p := &a.sets[side].Pools[i]
-		if p.Service != x.view.Service || p.Kind != x.view.Kind || p.Name != x.view.Name {
-			continue
-		}
-		add(&x.used, p.Used)
-		add(&x.pending, p.Pending)
-		if p.Use.Count > 0 && !math.IsNaN(p.Use.MeanMS) {
-			held, holds = held+p.Use.MeanMS*1e6*float64(p.Use.Count), holds+float64(p.Use.Count)
-		}
-	}
-	rate := s.PerSecond / a.sets[side].kept()
-	if wait, n := a.poolWait(side, x.view.Name, ConnectionKind, x.view.Service); n > 0 {
-		x.wait, x.waits = wait, n
-	} else if rate > 0 {
-		x.wait = x.pending / rate * 1e9 // by Little's law
-	}
-	switch {
-	case holds > 0:
-		x.hold = held / holds
-	case rate > 0:
-		x.hold = x.used / rate * 1e9
-	}
-	return x
-}
-
 // within asks the pool's metrics how long calls waited in their client spans. It is false of an edge that no pool's
 // metrics belong to.
 func (a *asker) within() bool {
@@ -208,10 +155,15 @@ func (a *asker) within() bool {
 		return true
 	case exact:
 		for i := range in {
-			if in[i] != nil && !math.IsNaN(says[i].wait) && again[i] > 0 {
-				part := says[i].wait / again[i]
-				in[i].lo, in[i].hi = min(1, part), max(1, part)
+			if in[i] == nil || again[i] == 0 {
+				continue
 			}
+			// Two accounts of one thing are off by about as much as they differ; one alone is by what they may.
+			off := maxMisfit / 2
+			if !math.IsNaN(says[i].wait) {
+				off = 2 * math.Abs(says[i].wait/again[i]-1)
+			}
+			in[i].lo, in[i].hi = max(0, 1-off), 1+off
 		}
 	}
 	a.v.inside = in
@@ -245,28 +197,6 @@ func (a *asker) within() bool {
 	}
 	a.say("metrics", ClientWait, "%s: of the %s that client spans last on average %s are a wait for a connection, %s", about, prose.Ns(lengths[side]), prose.Ns(s.Wait), how)
 	return true
-}
-
-// about says what a pool's metrics say.
-func (a *asker) about(x *poolSays) string {
-	name := x.view.Name
-	if name == "" {
-		name = "of " + x.view.Service
-	}
-	text := "pool " + name
-	if x.waits > 0 {
-		text += prose.Sprintf(", %d waits of %s on average", int(x.waits), prose.Ns(x.wait))
-	} else if !math.IsNaN(x.pending) {
-		text += prose.Sprintf(", %.2g waiting on average, %.0f at most", x.pending, x.view.Pending.Max)
-	}
-	if u := x.view.Used; u.Seconds > 0 {
-		text += prose.Sprintf(", used %.0f", u.Max)
-		if x.places > 0 {
-			text += prose.Sprintf(" of %d", x.places)
-		}
-		text += " at most"
-	}
-	return text
 }
 
 // worseOf is the side on which calls waited more in all, by their places or by the metrics.

@@ -8,7 +8,7 @@ import (
 )
 
 func init() {
-	try(suite{
+	add(suite{
 		name: "waits-gaps",
 		about: `
 Waits for a connection that show in the caller alone, 2,000 requests a side, unsampled. Gaps alone: systems in which every client
