@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
@@ -124,8 +125,8 @@ func (a *analyzer) queueStats(v *view, s *hypotheses.Side) map[queueKey]*queueSt
 					add(wait, wait, c.Client.Duration()-wait, queuewait.Floor{Lo: wait - most, Hi: wait - least}, w)
 			}
 		}
-		a.leads(v, q, &l.Walker, func(k queueKey, gap, service int64, floor queuewait.Floor) {
-			get(k).add(floor.Wait(gap), gap, service, floor, w)
+		a.leads(v, q, &l.Walker, func(k queueKey, wait, gap, service int64, floor queuewait.Floor) {
+			get(k).add(wait, gap, service, floor, w)
 		})
 		for _, x := range q.Waits {
 			c := &q.Calls[x.Call]
@@ -139,7 +140,7 @@ func (a *analyzer) queueStats(v *view, s *hypotheses.Side) map[queueKey]*queueSt
 
 // leads calls f for each call of a request whose wait shows before its client
 // span and is somebody's.
-func (a *analyzer) leads(v *view, q *summary.Request, w *graph.Walker, f func(k queueKey, gap, service int64, floor queuewait.Floor)) {
+func (a *analyzer) leads(v *view, q *summary.Request, w *graph.Walker, f func(k queueKey, wait, gap, service int64, floor queuewait.Floor)) {
 	owners := q.Set.Calibration.Owners
 	var plan *graph.Plan
 	for i := 1; i < len(q.Calls); i++ {
@@ -155,8 +156,8 @@ func (a *analyzer) leads(v *view, q *summary.Request, w *graph.Walker, f func(k 
 			if s.Leave || !s.Client() || int(s.Call()) != i {
 				continue
 			}
-			floor, _ := owners.Leads.Of(c.Slot)
-			f(queueKey{slot: v.Relative(q, c.Slot), site: queuewait.Lead}, max(0, s.NS), c.Outer().Duration(), floor)
+			wait, floor := owners.Lead(q.Set.Calibration.Side, c, max(0, s.NS))
+			f(queueKey{slot: v.Relative(q, c.Slot), site: queuewait.Lead}, wait, max(0, s.NS), c.Outer().Duration(), floor)
 		}
 	}
 }
@@ -241,6 +242,17 @@ func occupied(s *report.QueueSide, o *queuewait.Verdict, side int) {
 	}
 }
 
+// unseen is by how much the mean wait of all calls may differ from that of those that were kept, each by itself with the
+// probability of which its weight is the inverse: twice the standard error, and nothing where all were kept. Waits that
+// come in bursts do not matter for it, since it is these calls that are asked about.
+func (s *queueStat) unseen(mean, weight float64) float64 {
+	var sum float64
+	for i, x := range s.wait {
+		sum += s.w[i] * max(0, s.w[i]-1) * (float64(x) - mean) * (float64(x) - mean)
+	}
+	return 2 * math.Sqrt(sum) / weight
+}
+
 func queueSide(s *queueStat) report.QueueSide {
 	null := report.Null
 	r := report.QueueSide{MeanMs: null, P50Ms: null, P99Ms: null, LoMs: null, HiMs: null, GapMs: null, PerS: null, Peak1sPerS: null, Bursts: null, Waiting: null, Pending: null, ServiceP99Ms: null, Occupancy: null, OccupancyP50: null, OccupancyMax: null}
@@ -255,7 +267,8 @@ func queueSide(s *queueStat) report.QueueSide {
 	}
 	r.N = int64(len(s.wait))
 	r.MeanMs, r.GapMs = msOf(wait/w), msOf(gap/w)
-	r.LoMs, r.HiMs = msOf(min(wait, max(0, gap-s.most))/w), msOf(max(wait, gap-s.least)/w)
+	off := s.unseen(wait/w, w)
+	r.LoMs, r.HiMs = msOf(max(0, min(wait, max(0, gap-s.most))/w-off)), msOf(max(wait, gap-s.least)/w+off)
 	r.P50Ms = msOf(float64(stats.Quantile(s.wait, s.w, 0.5)))
 	r.P99Ms = msOf(float64(stats.Quantile(s.wait, s.w, 0.99)))
 	r.ServiceP99Ms = msOf(float64(stats.Quantile(s.service, s.w, 0.99)))

@@ -30,7 +30,7 @@ func (e *TraceError) Error() string {
 		return fmt.Sprintf("%d of %d traces begin with %q: give more of the id", e.Matches, e.Of, e.ID)
 	}
 	if e.Held {
-		return fmt.Sprintf("none of the %d traces that are kept whole in the snapshot has the id %q: it holds a few of each endpoint", e.Of, e.ID)
+		return fmt.Sprintf("none of the %d traces that are kept whole in the snapshot has the id %q: it holds a few of each endpoint, which tailscope tui lists", e.Of, e.ID)
 	}
 	return fmt.Sprintf("none of %d traces has the id %q", e.Of, e.ID)
 }

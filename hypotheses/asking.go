@@ -38,7 +38,8 @@ type Asking struct {
 	owned      [2][]ownCall
 	declared   []*declared
 	sayings    [2][]saying
-	inWait     [2]map[[2]int32]int64 // by request and step: the time in it that spans call a wait
+	inWait     [2]map[[2]int32]int64       // by request and step: the time in it that spans call a wait
+	totals     [2]map[graph.SlotID]callsOf // once asked for
 	found      []*queue
 	still      []*standstill
 	turned     []*turning

@@ -64,6 +64,14 @@ func (a *Asking) held(b *queue, side int, plan func(j int) *graph.Plan, f Factor
 	return sum / weight
 }
 
+// holdsOf asks once how long the endpoint's own calls hold their places in a queue.
+func (a *Asking) holdsOf(b *queue) {
+	if b.held == nil {
+		b.held = &[2]float64{a.held(b, summary.Baseline, func(j int) *graph.Plan { return a.wasPlans[j] }, nil),
+			a.held(b, summary.Current, func(j int) *graph.Plan { return a.plans[j] }, nil)}
+	}
+}
+
 // minFilled is the least part of a wait's change, by longer holds, that is followed to a cause.
 const minFilled = 0.02
 
@@ -82,15 +90,18 @@ func (a *Asking) follow(f *Finding) {
 		if b == f.wait || b.hold <= minFilled {
 			continue
 		}
-		if b.held == nil {
-			b.held = &[2]float64{a.held(b, summary.Baseline, func(j int) *graph.Plan { return a.wasPlans[j] }, nil),
-				a.held(b, summary.Current, func(j int) *graph.Plan { return a.plans[j] }, nil)}
+		if b == f.places {
+			continue
 		}
+		a.holdsOf(b)
 		longer := b.held[1] - b.held[0]
 		if longer <= 0 {
 			continue
 		}
 		share := b.hold * min(1, (b.held[1]-a.held(b, summary.Current, plan, f.Factor))/longer)
+		if o := a.heldByOthers(b); o != nil {
+			share *= 1 - o.share
+		}
 		if share <= minFilled {
 			continue
 		}
@@ -109,6 +120,9 @@ func (a *Asking) follow(f *Finding) {
 	for _, b := range slices.SortedFunc(maps.Keys(f.fills), func(x, y *queue) int {
 		return cmp.Or(cmp.Compare(f.fills[y], f.fills[x]), cmp.Compare(x.slot(), y.slot()))
 	}) {
+		if b == f.places {
+			continue // said already
+		}
 		f.Evidence = append(f.Evidence, numbers("spans", b.calls, "ms", b.held[0]/1e6, b.held[1]/1e6, "mean time that calls of "+a.operation(b)+" hold their places"),
 			says("spans", b.calls, "%.0f %% of the change of the wait before %s are a consequence: calls hold their places longer", 100*f.fills[b], a.operation(b)))
 	}

@@ -101,6 +101,9 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 	if sloped {
 		z = slope1.above(slope0)
 	}
+	if sloped && slope1.most(slope0) < steeper {
+		part = 0 // as many times longer among others as alone, or the crowded process is the slow one
+	}
 	if part < bothShare && z < doubtZ {
 		return Finding{}, false
 	}
@@ -133,10 +136,7 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 		f.Check.IfThis, f.Check.IfRival = "yes", "no, by the same part"
 		f.Check.Outcome = steeperThan(slope0, slope1)
 	}
-	if e, ok := a.throttled(f.Service); ok {
-		f.Claim += ": its CPU quota stops all of them"
-		f.Evidence = append(f.Evidence, e)
-	}
+	a.whatIsShared(slot, &f)
 	if part < crowdShare && z < steeperZ {
 		// Most of it is slower alone as well: both are true, and the crowd is the lesser.
 		f.Below = func(o *Finding) bool { return o.Kind == "service-time" && o.node == slot }

@@ -22,8 +22,9 @@ type declared struct {
 	evidence string
 	resource string
 
-	next graph.SlotID // what is called when the wait is over; NoSlot if that is not known
-	hold [2]part      // how long that takes, without the wait
+	then map[graph.SlotID]int // what is called when a wait is over, and how often
+	next graph.SlotID         // the most frequent of it, the first of several; NoSlot if that is not known
+	hold [2]part              // how long that takes, without the wait
 	sum  [2]map[int]int64
 	back stats.RankMap
 	n    [2]int // spans that speak of a wait
@@ -78,7 +79,7 @@ func (a *Asking) waitsIn() {
 				k := key{a.Relative(q, c.Slot), w.Client, kind}
 				d := by[k]
 				if d == nil {
-					d = &declared{kind: kind, slot: k.slot, client: w.Client, next: graph.NoSlot, sum: [2]map[int]int64{{}, {}}}
+					d = &declared{kind: kind, slot: k.slot, client: w.Client, next: graph.NoSlot, sum: [2]map[int]int64{{}, {}}, then: map[graph.SlotID]int{}}
 					by[k] = d
 					a.declared = append(a.declared, d)
 				}
@@ -100,9 +101,7 @@ func (a *Asking) waitsIn() {
 				lengths[i][k].ns, lengths[i][k].w = append(lengths[i][k].ns, ns), append(lengths[i][k].w, weight)
 				if then := a.after(q, w.Call, &w); then >= 0 {
 					x := &q.Calls[then]
-					if slot := a.Relative(q, x.Slot); d.next == graph.NoSlot || slot < d.next {
-						d.next = slot
-					}
+					d.then[a.Relative(q, x.Slot)]++
 					hold := x.Outer().Duration()
 					if then == w.Call {
 						hold -= ns
@@ -135,6 +134,11 @@ func (a *Asking) waitsIn() {
 		}
 	}
 	for k, d := range by {
+		for slot, n := range d.then {
+			if most := d.then[d.next]; n > most || n == most && slot < d.next {
+				d.next = slot
+			}
+		}
 		d.back = rankMap(lengths[summary.Current][k], lengths[summary.Baseline][k])
 	}
 	slices.SortFunc(a.declared, func(x, y *declared) int {

@@ -67,6 +67,7 @@ type Finding struct {
 	Check             Check
 	Warnings          []string
 	Doubtful          bool // a warning says that it may be something else: it is weak
+	Open              bool // the data leave a rival open: it is not strong
 
 	// Factor is the replay; Weights reweights the requests, for a change of mix.
 	Factor  Factor
@@ -78,6 +79,7 @@ type Finding struct {
 	fills  map[*queue]float64
 	limits map[*target]float64 // likewise the targets whose calls time out because they are slower, and the part of their rise
 	wait   *queue
+	places *queue       // whose places others hold longer, of a finding about those
 	of     *target      // whose attempts it is about
 	node   graph.SlotID // of service-time: whose work; part is the work of which it is a part, NoSlot of a whole
 	part   graph.SlotID
@@ -88,8 +90,9 @@ type Finding struct {
 	byChance bool
 
 	// Below names findings that go before this one, as its cause: by kind and
-	// component.
+	// component. after is of one that such a finding went before.
 	Below func(*Finding) bool
+	after bool
 }
 
 // A Factor puts one thing back in a request's plan. values are the stretches of

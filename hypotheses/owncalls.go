@@ -12,6 +12,7 @@ import (
 type ownCall struct {
 	slot  graph.SlotID // relative
 	proc  graph.ProcID
+	start trace.Time // by the clock of proc
 	ns    int64
 	peers float64 // other requests at work in the same process, on average when it began to work: those that wait are none
 }
@@ -87,7 +88,7 @@ func (a *Asking) ownCalls(side int) []ownCall {
 			index = append(index, -1)
 			if c := &q.Calls[i]; c.Work.Seen() && a.workCall(q, int32(i)) == int32(i) {
 				index[i] = int32(len(out))
-				out = append(out, ownCall{slot: a.Relative(q, c.Slot), proc: c.Work.Proc, ns: own[i]})
+				out = append(out, ownCall{slot: a.Relative(q, c.Slot), proc: c.Work.Proc, start: c.Work.Start, ns: own[i]})
 			}
 		}
 		for i, x := range pieces {

@@ -110,6 +110,7 @@ func Rank(c *Comparison) *Ranking {
 	a.doubtChance(found)
 	found = append(mix, whole(found)...)
 	order(found)
+	a.rivals(found, sign)
 	for i := range found {
 		f := &found[i]
 		f.Strength = strength(c, f, change)
@@ -317,7 +318,7 @@ func order(found []Finding) {
 		}
 		if last >= 0 {
 			f := found[i]
-			f.Below = nil
+			f.Below, f.after = nil, true
 			copy(found[i:last], found[i+1:last+1])
 			found[last] = f
 			i--
@@ -332,7 +333,7 @@ func strength(c *Comparison, f *Finding, change float64) Strength {
 		return Weak
 	}
 	share := f.Explains / math.Abs(change)
-	decided := f.Check.Ran && !f.Check.Against && len(f.Warnings) == 0
+	decided := f.Check.Ran && !f.Check.Against && !f.Open && len(f.Warnings) == 0
 	switch {
 	case f.Lo <= 0 || f.Doubtful || f.Check.Ran && f.Check.Against || share > maxOver:
 		return Weak

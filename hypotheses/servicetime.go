@@ -16,7 +16,7 @@ var serviceTime = Cause{
 		Kind:     "service-time",
 		Title:    "an operation's own work takes longer",
 		Claim:    "The time that an operation spends itself, with nothing below it running, grew.",
-		Supports: "Its span's own stretches are longer at every load, also when it is alone; putting them back takes the rise away; queues in front of it grew because it holds their places longer.",
+		Supports: "Its span's own stretches are longer at every load, also when it is alone; putting them back takes the rise away; queues in front of it grew because it holds their places longer, also those in which other requests wait that never call it.",
 		Refutes:  "Its own stretches have the baseline's distribution, or grew only while many others ran beside it (contention), or on one instance (instance).",
 		Mimics:   "client-wait and server-queue show outside the span; contention rises with the peers inside; a call without a server half hides network and the client's pool: said, not guessed.",
 		Emit:     "a profile of the operation, or spans for its parts.",
@@ -31,7 +31,7 @@ var serviceTime = Cause{
 			}
 			out = append(out, f)
 		}
-		return out
+		return append(out, a.holders()...)
 	},
 }
 
@@ -97,7 +97,7 @@ func whole(found []Finding) []Finding {
 	drop := make([]bool, len(found))
 	for i := range found {
 		g := &found[i]
-		if g.Kind != "service-time" || g.part != graph.NoSlot {
+		if g.Kind != "service-time" || g.part != graph.NoSlot || g.places != nil {
 			continue
 		}
 		one := -1
@@ -192,19 +192,44 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 	if uninstrumented {
 		a.withinClient(slot, &f)
 	}
-	if was, is, ok := a.crowds(slot); ok && !uninstrumented {
-		f.Check.Ran, f.Check.Query = true, ""
+	if !uninstrumented {
+		a.alone(a.workOf(slot), &f)
+	}
+	return f
+}
+
+// alone asks of work that takes longer whether it does so by itself, or because others beside it lengthen it more than they
+// did: that is refuted, may be, or cannot be told.
+func (a *Asking) alone(slot graph.SlotID, f *Finding) {
+	b := a.crowding(slot)
+	f.Check.Ran, f.Check.Query = true, ""
+	was, is, crowds := a.crowds(slot)
+	if crowds {
 		f.Check.Outcome = prose.Sprintf("with at most %.2g others at work %s where it was %s, with %.2g or more %s where it was %s", is.few, prose.Ns(is.alone.mean()), prose.Ns(was.alone.mean()), is.many, prose.Ns(is.among.mean()), prose.Ns(was.before().mean()))
+	}
+	if b.most < steeper {
+		f.Check.Outcome += "; " + b.outcome
+		return // as many times longer among others as alone
+	}
+	if was, is, ok := a.slopes(slot); ok && is.above(was) >= doubtZ {
+		f.Check.Against = true
+		f.Against = append(f.Against, says("spans", is.n, "%s", steeperThan(was, is)))
+		return
+	}
+	if crowds {
 		if part := is.byPeers(&was); part >= bothShare {
 			f.Check.Against = true
 			f.Against = append(f.Against, says("spans", len(is.among.ns), "%.0f %% of the rise among others is missing alone: %s", 100*part, f.Check.Outcome))
+			return
 		}
 	}
-	if was, is, ok := a.slopes(slot); ok && !uninstrumented && is.above(was) >= doubtZ {
-		f.Check.Against = true
-		f.Against = append(f.Against, says("spans", is.n, "%s", steeperThan(was, is)))
+	f.Check.Outcome += "; " + b.outcome
+	if b.most < 2*steeper {
+		f.Open = true
+		return
 	}
-	return f
+	f.Doubtful = true
+	f.Warnings = append(f.Warnings, "whether others beside it in the process lengthen it (contention) cannot be told: "+b.outcome)
 }
 
 // withinClient asks of a callee without a span whether its client spans hold waits for a connection of the caller: what

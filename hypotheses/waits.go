@@ -29,6 +29,8 @@ type queue struct {
 	hold, arrivals float64
 	mix            float64     // the share of more arrivals that other requests bring, not more of them
 	held           *[2]float64 // mean hold on both sides, in ns, once asked for
+	others         *holder     // asked for once
+	asked          bool
 	maps           map[graph.SlotID]stats.RankMap
 }
 
@@ -230,8 +232,8 @@ func (a *Asking) waitOf(l *summary.Ledger, q *summary.Request, s *graph.Step) (i
 	}
 	if s.Client() {
 		if v := owners.Of(c, queuewait.Lead); v.Claimed() {
-			floor, _ := owners.Leads.Of(c.Slot)
-			return floor.Wait(max(0, s.NS)), v
+			ns, _ := owners.Lead(l.Calibration.Side, c, max(0, s.NS))
+			return ns, v
 		}
 		return 0, nil
 	}
@@ -521,7 +523,7 @@ var load = Cause{
 				f.Service = peer
 			}
 			was, is := b.v.Sides[0], b.v.Sides[1]
-			f.Claim = prose.Sprintf("%s gets %.3g calls a second where it was %.3g, or gets them in bursts, and they queue", op, is.PerSecond, was.PerSecond)
+			f.Claim = moreToDo(op, f.Service, was, is)
 			f.Evidence = append([]Evidence{numbers("spans", is.N, "1/s", was.PerSecond, is.PerSecond, "calls of "+op)}, f.Evidence...)
 			f.Check = Check{
 				Question: "does the queue wait as before with the baseline's arrivals, its holds and its limit as they are now?",
@@ -550,6 +552,25 @@ var load = Cause{
 		}
 		return append(out, a.turns("load")...)
 	},
+}
+
+// moreToDo says why a queue has more to do: fewer processes share it, or there are more calls, or they come in bursts.
+func moreToDo(op, service string, was, is *queuewait.Side) string {
+	before, now := was.Plateau.Procs, is.Plateau.Procs
+	switch {
+	case is.PerSecond > (1+arrivalsStood)*was.PerSecond:
+		return prose.Sprintf("%s gets %.3g calls a second where it was %.3g, and they queue", op, is.PerSecond, was.PerSecond)
+	case now > 0 && before > now:
+		serve := "serve"
+		if now == 1 {
+			serve = "serves"
+		}
+		return prose.Sprintf("%s of %s %s what %d did: each gets %.3g calls of %s a second where it got %.3g, and they queue",
+			plural(now, "instance", "instances"), service, serve, before, is.PerSecond/float64(now), op, was.PerSecond/float64(before))
+	case is.Peak > was.Peak && is.Bursts > was.Bursts:
+		return prose.Sprintf("%s gets up to %.0f calls in a second where it was %.0f, and they queue", op, is.Peak, was.Peak)
+	}
+	return prose.Sprintf("%s gets %.3g calls a second where it was %.3g, or gets them in bursts, and they queue", op, is.PerSecond, was.PerSecond)
 }
 
 var network = Cause{
@@ -625,7 +646,10 @@ func (f *Finding) heldUp(v *queuewait.Verdict, caller, peer string) {
 		}
 	}
 	where := "on the way there alone: a connection or its TLS is set up, a name is asked for, or a proxy holds it; count new connections and time name resolution in " + caller
-	if x.Back*4 >= x.There && x.There*4 >= x.Back {
+	switch {
+	case x.There*4 < x.Back:
+		where = "on the way back alone: large answers, or a proxy that holds them; compare their sizes"
+	case x.Back*4 >= x.There:
 		where = "on the way back as often: what is lost is sent again; count the TCP retransmits between the two hosts"
 	}
 	f.Evidence = append(f.Evidence, says("spans", x.There+x.Back, "%s", where))

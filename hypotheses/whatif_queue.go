@@ -232,8 +232,7 @@ func (r *replaying) stations(v *queuewait.Verdict) [][]queuedCall {
 				if !ok {
 					continue
 				}
-				floor, _ := owners.Leads.Of(c.Slot)
-				w.wait = floor.Wait(max(0, lead))
+				w.wait, _ = owners.Lead(set.Calibration.Side, c, max(0, lead))
 				w.at -= w.wait
 				by[c.Client.Proc] = append(by[c.Client.Proc], w)
 				continue

@@ -7,12 +7,14 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/tailscope/tailscope/analysis"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/report/markdown"
 	"github.com/tailscope/tailscope/report/text"
+	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
 )
@@ -69,15 +71,20 @@ type job struct {
 	began time.Time // by the clock, of how long it takes; zero: that does not matter
 }
 
-// told is the endpoints of which it was told that they got slower while a window
-// was open. Only who makes reports looks at it.
-type told struct{ endpoints map[[2]string]bool }
+// told is what reports found in a window: whether the report of the whole found a
+// regression, and the endpoints of which it was told that they got slower while it
+// was open.
+type told struct {
+	regression atomic.Bool
+	endpoints  map[[2]string]bool // only who makes reports looks at them
+}
 
 // note adds the endpoints that a report says got slower, and reports whether one is
-// new.
+// new. Those do not count of which there is so little yet that the requests had to be
+// taken for independent of each other: one burst would look like a regression.
 func (t *told) note(p *Published) (fresh bool) {
 	for i := range p.Report.Endpoints {
-		if e := &p.Report.Endpoints[i]; e.Whole() && e.Verdict == report.Regression {
+		if e := &p.Report.Endpoints[i]; e.Whole() && e.Verdict == report.Regression && !short(e) {
 			k := [2]string{e.Service, e.Operation}
 			if !t.endpoints[k] {
 				if t.endpoints == nil {
@@ -88,6 +95,12 @@ func (t *told) note(p *Published) (fresh bool) {
 		}
 	}
 	return fresh
+}
+
+// short reports whether the window is too short yet to tell how requests depend on each
+// other.
+func short(e *report.Endpoint) bool {
+	return e.Basis != nil && e.Basis.Method == string(stats.Independent)
 }
 
 // report has a report made of a window that was just completed.
@@ -106,10 +119,8 @@ func (e *Engine) report(c *completed, now time.Time) {
 func (e *Engine) sides(all []*completed, c *completed) (sides [2][]part) {
 	switch e.o.Compare {
 	case ByTime:
-		for _, o := range all {
-			if o.index < c.index {
-				sides[summary.Baseline] = append(sides[summary.Baseline], o.parts...)
-			}
+		for _, o := range e.before(all, c.index) {
+			sides[summary.Baseline] = append(sides[summary.Baseline], o.parts...)
 		}
 		sides[summary.Current] = c.parts
 	case ByVersion:
@@ -129,6 +140,27 @@ func (e *Engine) sides(all []*completed, c *completed) (sides [2][]part) {
 		sides[summary.Current] = c.parts
 	}
 	return sides
+}
+
+// before is the windows that the one of an index is compared with. Those in which a
+// regression was found are none, or the next window of an incident would be held
+// against the incident; until they are older than History: what lasts so long is how
+// things are now. If there are no others, they have to do.
+func (e *Engine) before(all []*completed, index int64) []*completed {
+	var calm, any []*completed
+	for _, o := range all {
+		if o.index >= index {
+			continue
+		}
+		any = append(any, o)
+		if !o.told.regression.Load() || index-o.index > int64(e.o.History) {
+			calm = append(calm, o)
+		}
+	}
+	if len(calm) == 0 {
+		calm = any
+	}
+	return calm[max(0, len(calm)-e.o.History):]
 }
 
 // look compares the open windows, as far as they are, some times while they last:
@@ -203,6 +235,8 @@ func (e *Engine) publish(j job) {
 			return
 		}
 		e.early.Add(1)
+	} else if j.told != nil && !j.cut {
+		j.told.regression.Store(regression)
 	}
 	e.reports.Add(1)
 	if regression && !known {

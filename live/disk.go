@@ -168,6 +168,12 @@ func (e *Engine) resume() error {
 		return fmt.Errorf("live: %w", err)
 	}
 	byIndex := map[int64]*completed{}
+	regressions := map[string]bool{} // by the time of the window
+	for _, f := range entries {
+		if name, ok := strings.CutPrefix(f.Name(), regressionPre); ok && len(name) > len(stamp) {
+			regressions[name[:len(stamp)]] = true
+		}
+	}
 	for _, f := range entries {
 		name := f.Name()
 		path := filepath.Join(e.o.Dir, name)
@@ -223,7 +229,8 @@ func (e *Engine) resume() error {
 		}
 		c := byIndex[index]
 		if c == nil {
-			c = &completed{index: index}
+			c = &completed{index: index, told: &told{}}
+			c.told.regression.Store(regressions[at])
 			byIndex[index] = c
 		}
 		p := part{version: version, snapshot: content, name: name}

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tailscope/tailscope/report"
+	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
 	"github.com/tailscope/tailscope/trace/tracetest"
@@ -620,10 +621,13 @@ func checkedNow(t *testing.T, e *Engine) {
 func TestLooks(t *testing.T) {
 	for _, c := range []struct {
 		name  string
+		rate  int
 		slow  time.Duration // of the window
 		early int
 		holds bool
-	}{{"to the end", time.Minute, 1, true}, {"a moment", 4 * time.Second, 0, false}, {"not at all", 0, 0, false}} {
+	}{
+		{"to the end", 20, time.Minute, 1, true}, {"a moment", 20, 4 * time.Second, 0, false}, {"not at all", 20, 0, 0, false},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			var reports []*Published
@@ -632,10 +636,10 @@ func TestLooks(t *testing.T) {
 				o.OnlyRegressions = true
 				o.Report = func(p *Published) { reports = append(reports, p) }
 			})
-			traffic(t, e, epoch, 2*time.Minute, 20, 0, "")
+			traffic(t, e, epoch, 2*time.Minute, c.rate, 0, "")
 			at := epoch.Add(2 * time.Minute)
-			traffic(t, e, at, c.slow, 20, 300*time.Millisecond, "")
-			traffic(t, e, at.Add(c.slow), time.Minute-c.slow, 20, 0, "")
+			traffic(t, e, at, c.slow, c.rate, 300*time.Millisecond, "")
+			traffic(t, e, at.Add(c.slow), time.Minute-c.slow, c.rate, 0, "")
 			idle(t, e, at.Add(time.Minute), 30*time.Second)
 			early := 0
 			for _, p := range reports {
@@ -662,6 +666,68 @@ func TestLooks(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// An incident is told of in every window that it lasts, and not held against itself;
+// what lasts as long as the history is how things are. A restart forgets nothing of it.
+func TestIncidentThatLasts(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		dir := t.TempDir()
+		told := map[time.Time]bool{}
+		start := func() *Engine {
+			return open(t, func(o *Options) {
+				o.Window, o.Quiet, o.MaxAge, o.History, o.Dir = 30*time.Second, time.Second, 10*time.Second, 3, dir
+				o.Report = func(p *Published) {
+					if !p.Cut {
+						told[p.Window] = p.Regression()
+					}
+				}
+			})
+		}
+		e := start()
+		const calm, slow = 4, 7
+		at := epoch
+		for w := range calm + slow {
+			var by time.Duration
+			if w >= calm {
+				by = 300 * time.Millisecond
+			}
+			traffic(t, e, at, 30*time.Second, 20, by, "")
+			at = at.Add(30 * time.Second)
+			if restart && w == calm+1 {
+				idle(t, e, at, 10*time.Second)
+				if err := e.Close(context.Background(), at.Add(10*time.Second)); err != nil {
+					t.Fatal(err)
+				}
+				e = start()
+			}
+		}
+		idle(t, e, at, 10*time.Second)
+		var got []bool
+		for w := range calm + slow {
+			got = append(got, told[epoch.Add(time.Duration(w)*30*time.Second)])
+		}
+		if want := []bool{false, false, false, false, true, true, true, true, true, false, false}; !slices.Equal(got, want) {
+			t.Errorf("restart %v: told %v, want %v", restart, got, want)
+		}
+	}
+}
+
+// A look does not tell of an endpoint with so few requests that they were taken for
+// independent of each other: one burst would do.
+func TestLookAtFew(t *testing.T) {
+	p := &Published{Report: &report.Report{Endpoints: []report.Endpoint{
+		{Service: "web", Operation: "GET /few", Verdict: report.Regression, Basis: &report.Basis{Method: string(stats.Independent)}},
+		{Service: "web", Operation: "GET /same", Verdict: report.NoRegression, Basis: &report.Basis{Method: string(stats.Blocks)}},
+	}}}
+	var told told
+	if told.note(p) {
+		t.Errorf("told of %v", told.endpoints)
+	}
+	p.Report.Endpoints[0].Basis.Method = string(stats.Blocks)
+	if !told.note(p) || told.note(p) || len(told.endpoints) != 1 {
+		t.Errorf("told of %v", told.endpoints)
 	}
 }
 

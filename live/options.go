@@ -26,7 +26,8 @@ type Options struct {
 	// everything, and closes with the engine.
 	Window time.Duration
 
-	// History is how many completed windows are kept to compare with.
+	// History is how many completed windows a window is compared with. One in which a
+	// regression was found is left out until so many have passed.
 	History int
 
 	// Quiet is how long no span of a trace must come until it counts as whole. It

@@ -28,7 +28,7 @@ type window struct {
 	whole bool // snapshots of it keep some requests whole
 
 	looked int   // how often it was looked at while open
-	told   *told // what such looks found
+	told   *told // what was found in it
 }
 
 func (e *Engine) newWindow(index int64) *window {
@@ -43,7 +43,7 @@ type completed struct {
 	open  bool // it was cut off by the end of the engine
 
 	points int64 // metric points that did not fit
-	told   *told // what was found while it was open; nil after a restart
+	told   *told // what was found in it
 }
 
 type part struct {
@@ -334,11 +334,12 @@ func (e *Engine) complete(w *window, now time.Time, cut bool) {
 }
 
 // keep adds a completed window to the history, and forgets what is too old or too
-// much: of MemoryLimit a quarter.
+// much: of Memory an eighth. As many as may have to be left out as regressions are
+// kept besides.
 func (e *Engine) keep(c *completed) {
 	e.completed = append(e.completed, c)
 	slices.SortFunc(e.completed, func(a, b *completed) int { return cmp.Compare(a.index, b.index) })
-	for len(e.completed) > 1 && (len(e.completed) > e.o.History+1 || e.keptBytes() > e.o.Memory/8) {
+	for len(e.completed) > 1 && (len(e.completed) > 2*e.o.History+1 || e.keptBytes() > e.o.Memory/8) {
 		e.completed = slices.Delete(e.completed, 0, 1)
 	}
 }

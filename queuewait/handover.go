@@ -1,9 +1,11 @@
 package queuewait
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/internal/radix"
 	"github.com/tailscope/tailscope/trace"
 )
@@ -115,3 +117,113 @@ func handOver(calls []Call, rel releases, at func(*Call) (graph.ProcID, trace.Ti
 // chanceShifts are by how much waits are moved to ask what chance gives: far
 // enough that another release is meant, near enough that load is the same.
 var chanceShifts = []trace.Time{-61_700_000, -41_300_000, -23_900_000, -13_100_000, 13_700_000, 24_300_000, 42_100_000, 63_100_000}
+
+const (
+	minHandOver  = 0.25 // share of waits, beyond chance, that a release must have ended
+	overRival    = 2    // and how much more often than at the rival's
+	sameCaller   = 0.9  // share of releases by the caller's own calls that tells a pool of the caller
+	minPlateaued = 0.6
+)
+
+// handOver asks who let go when waits ended.
+func (a *asker) handOver(side int) {
+	calls := a.calls[side][a.key]
+	client := a.sets[side].Queues.releases(func(s graph.SlotID) bool { return key(a.o.dict, s, a.key.Site) == a.key })
+	c := handOver(calls, client, func(c *Call) (graph.ProcID, trace.Time) { return c.Caller, c.Given },
+		func(c *Call) trace.Time {
+			if a.key.Site == Lead {
+				return 0
+			}
+			return trace.Time(c.Slack/2) + 100_000
+		})
+	if c.Waits < minWaits {
+		a.say("hand-over", "", "%d calls waited longer than %s: %d are needed", c.Waits, prose.Ns(float64(minWait)), minWaits)
+		return
+	}
+	if a.key.Site == Lead {
+		says := Owner("")
+		if c.ofAll(a.sets[side].kept()) >= minHandOver {
+			says = ClientWait
+		}
+		a.v.WakeUp = max(0, int64(c.Delay))
+		a.say("hand-over", says, "%.0f %% of %d waits ended within %s after another call of the same process ended; chance gives %.0f %%", 100*c.Share, c.Waits, prose.Ns(float64(c.Window)), 100*c.Chance)
+		return
+	}
+	server := releases{}
+	type end struct {
+		at     trace.Time
+		caller graph.ProcID
+	}
+	ends := map[graph.ProcID][]end{}
+	for _, k := range a.toTarget(side) {
+		for i := range a.calls[side][k] {
+			x := &a.calls[side][k][i]
+			server[x.Callee] = append(server[x.Callee], x.Served.End)
+			ends[x.Callee] = append(ends[x.Callee], end{x.Served.End, x.Caller})
+		}
+	}
+	server.sort()
+	s := handOver(calls, server, func(c *Call) (graph.ProcID, trace.Time) { return c.Callee, c.GivenThere }, func(*Call) trace.Time { return 0 })
+
+	// Whose calls were the releases at the server?
+	for _, list := range ends {
+		slices.SortFunc(list, func(x, y end) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.caller, y.caller)) })
+	}
+	perCaller := map[graph.ProcID]float64{}
+	same, asked := 0.0, 0.0
+	var trips trips
+	trips.add(calls)
+	for i := range calls {
+		x := &calls[i]
+		perCaller[x.Caller]++
+		if x.Wait < minWait {
+			continue
+		}
+		list := ends[x.Callee]
+		at, _ := slices.BinarySearchFunc(list, x.GivenThere+1, func(e end, t trace.Time) int { return cmp.Compare(e.at, t) })
+		if at == 0 || x.GivenThere-list[at-1].at > s.Window+trace.Time(2*x.OneWay) {
+			continue
+		}
+		asked++
+		if list[at-1].caller == x.Caller {
+			same++
+			trips.idle = append(trips.idle, x.GivenThere-list[at-1].at)
+		}
+	}
+	expected := 0.0
+	for _, n := range perCaller {
+		expected += n / float64(len(calls)) * n / float64(len(calls))
+	}
+	if asked > 0 {
+		same /= asked
+	}
+	statement := prose.Sprintf("of %d waits %.0f %% ended within %s after a call of the same caller instance ended (chance %.0f %%), %.0f %% within %s after a span of the server instance ended (chance %.0f %%); %.0f %% of those were the caller's own (%.0f %% by its share of calls)",
+		c.Waits, 100*c.Share, prose.Ns(float64(c.Window)), 100*c.Chance, 100*s.Share, prose.Ns(float64(s.Window)), 100*s.Chance, 100*same, 100*expected)
+	kept := a.sets[side].kept()
+	ce, se := c.ofAll(kept), s.ofAll(kept)
+	says := Owner("")
+	switch {
+	case ce < minHandOver && se < minHandOver:
+	case asked >= minWaits && expected < 0.7 && same >= sameCaller && ce >= minHandOver:
+		says = ClientWait
+	case asked >= minWaits && expected < 0.7 && same <= expected+0.5*(1-expected) && se >= minHandOver:
+		says = ServerQueue
+	case ce >= overRival*se:
+		says = ClientWait
+	case se >= overRival*ce:
+		says = ServerQueue
+	default:
+		// Both at once: each call of the only caller lets go of a place at either end. Then how soon the callee is busy
+		// again tells.
+		var soon string
+		says, soon = trips.says()
+		statement += soon
+	}
+	switch says {
+	case ClientWait:
+		a.v.WakeUp = max(0, int64(c.Delay))
+	case ServerQueue:
+		a.v.WakeUp = max(0, int64(s.Delay))
+	}
+	a.say("hand-over", says, "%s", statement)
+}

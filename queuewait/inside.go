@@ -1,13 +1,11 @@
 package queuewait
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/internal/prose"
-	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/trace"
 )
 
@@ -26,16 +24,6 @@ type inside struct {
 	beyond int64
 
 	lo, hi float64 // what the mean may be, as parts of the likely one
-}
-
-// A line is the calls of one process, in the order in which they ask for its places.
-type line struct {
-	calls []trace.Interval
-	ends  []trace.Time
-}
-
-func inOrder(a, b trace.Interval) int {
-	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
 }
 
 // wait is how long a call waited for one of k places. It is longer than the call where places were given in another
@@ -74,7 +62,7 @@ func (v *Verdict) MeanOnly() bool {
 	return slices.ContainsFunc(v.inside[:], func(x *inside) bool { return x != nil && x.lines == nil })
 }
 
-// linesOf is the calls of an edge's slots at each process, with those that were left: they had places, too.
+// linesOf is the calls of the slots of an edge's calls at each process, with those that were left: they had places, too.
 func (a *asker) linesOf(side int) map[graph.ProcID]*line {
 	mine := map[graph.SlotID]bool{}
 	for i := range a.calls[side][a.key] {
@@ -84,7 +72,7 @@ func (a *asker) linesOf(side int) map[graph.ProcID]*line {
 	list := a.sets[side].Queues.events.list
 	for i := range list {
 		x := &list[i]
-		if x.Callee != graph.NoProc || !mine[x.Slot] {
+		if !mine[x.Slot] {
 			continue
 		}
 		l := lines[x.Caller]
@@ -110,58 +98,6 @@ const (
 	minInside = 100_000
 	minPart   = 0.05
 )
-
-// A poolSays is what the metrics of an edge's pool say of one side.
-type poolSays struct {
-	view          *metric.PoolView
-	places        int
-	wait, hold    float64 // means, ns; NaN if nothing does
-	waits         uint64
-	used, pending float64 // means over all instances, NaN likewise
-}
-
-func (a *asker) poolSays(side int, s *Side) poolSays {
-	x := poolSays{wait: math.NaN(), hold: math.NaN(), used: math.NaN(), pending: math.NaN()}
-	if x.view = a.pool(side, ConnectionKind); x.view == nil {
-		return x
-	}
-	if l := x.view.Limit; l.Seconds > 0 && l.P50 >= 1 {
-		x.places = int(l.P50)
-	}
-	var held, holds float64
-	add := func(to *float64, l metric.Levels) {
-		if l.Seconds > 0 {
-			if math.IsNaN(*to) {
-				*to = 0
-			}
-			*to += l.Mean
-		}
-	}
-	for i := range a.sets[side].Pools {
-		p := &a.sets[side].Pools[i]
-		if p.Service != x.view.Service || p.Kind != x.view.Kind || p.Name != x.view.Name {
-			continue
-		}
-		add(&x.used, p.Used)
-		add(&x.pending, p.Pending)
-		if p.Use.Count > 0 && !math.IsNaN(p.Use.MeanMS) {
-			held, holds = held+p.Use.MeanMS*1e6*float64(p.Use.Count), holds+float64(p.Use.Count)
-		}
-	}
-	rate := s.PerSecond / a.sets[side].kept()
-	if wait, n := a.poolWait(side, x.view.Name, ConnectionKind, x.view.Service); n > 0 {
-		x.wait, x.waits = wait, n
-	} else if rate > 0 {
-		x.wait = x.pending / rate * 1e9 // by Little's law
-	}
-	switch {
-	case holds > 0:
-		x.hold = held / holds
-	case rate > 0:
-		x.hold = x.used / rate * 1e9
-	}
-	return x
-}
 
 // within asks the pool's metrics how long calls waited in their client spans. It is false of an edge that no pool's
 // metrics belong to.
@@ -219,10 +155,15 @@ func (a *asker) within() bool {
 		return true
 	case exact:
 		for i := range in {
-			if in[i] != nil && !math.IsNaN(says[i].wait) && again[i] > 0 {
-				part := says[i].wait / again[i]
-				in[i].lo, in[i].hi = min(1, part), max(1, part)
+			if in[i] == nil || again[i] == 0 {
+				continue
 			}
+			// Two accounts of one thing are off by about as much as they differ; one alone is by what they may.
+			off := maxMisfit / 2
+			if !math.IsNaN(says[i].wait) {
+				off = 2 * math.Abs(says[i].wait/again[i]-1)
+			}
+			in[i].lo, in[i].hi = max(0, 1-off), 1+off
 		}
 	}
 	a.v.inside = in
@@ -256,28 +197,6 @@ func (a *asker) within() bool {
 	}
 	a.say("metrics", ClientWait, "%s: of the %s that client spans last on average %s are a wait for a connection, %s", about, prose.Ns(lengths[side]), prose.Ns(s.Wait), how)
 	return true
-}
-
-// about says what a pool's metrics say.
-func (a *asker) about(x *poolSays) string {
-	name := x.view.Name
-	if name == "" {
-		name = "of " + x.view.Service
-	}
-	text := "pool " + name
-	if x.waits > 0 {
-		text += prose.Sprintf(", %d waits of %s on average", int(x.waits), prose.Ns(x.wait))
-	} else if !math.IsNaN(x.pending) {
-		text += prose.Sprintf(", %.2g waiting on average, %.0f at most", x.pending, x.view.Pending.Max)
-	}
-	if u := x.view.Used; u.Seconds > 0 {
-		text += prose.Sprintf(", used %.0f", u.Max)
-		if x.places > 0 {
-			text += prose.Sprintf(" of %d", x.places)
-		}
-		text += " at most"
-	}
-	return text
 }
 
 // worseOf is the side on which calls waited more in all, by their places or by the metrics.

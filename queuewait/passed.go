@@ -74,12 +74,13 @@ func (p *Passing) noQueue() bool {
 	if p.There+p.Back < minWaits || p.Of > mostWait {
 		return false
 	}
+	mayIdle := p.Back <= p.There/10 // who reads answers late is busy, and nobody's place is waited for
 	for end, n := range p.Behind {
 		usual := p.Of * float64(n)
 		switch {
 		case float64(p.Waited[end]) > usual+byChance*math.Sqrt(usual*(1-p.Of))+1:
 			return false
-		case n < minBehind && p.Idle[end] < mostIdle:
+		case n < minBehind && !(mayIdle && p.Idle[end] >= mostIdle):
 			return false
 		}
 	}

@@ -56,6 +56,12 @@ func TestSingleCallsThatOthersPass(t *testing.T) {
 			}
 			return 0, 0
 		}, NoOwner, false},
+		{"the caller reads one answer in fifty 10 ms late", 1, func(rng *rand.Rand, _ int64) (there, back int64) {
+			if rng.IntN(50) == 0 {
+				return 0, 10 * msNS
+			}
+			return 0, 0
+		}, NoOwner, false},
 		{"half of the calls go to a twin that works on one at a time", 1, func(rng *rand.Rand, at int64) (there, back int64) {
 			if rng.IntN(2) == 0 {
 				return 0, 0

@@ -177,6 +177,9 @@ func (b *blocks) variance(k int) (v, rho float64) {
 		before = r
 	}
 	n := float64(b.n)
+	if n < 2 {
+		return 0, 0
+	}
 	v = n / (n - 1) * squares / (b.total * b.total)
 	if squares > 0 {
 		rho = products / squares
@@ -190,6 +193,18 @@ func inflation(rho, inverse float64) float64 {
 	rho += (1 + 3*rho) * inverse
 	rho = min(max(rho, 0), 0.8)
 	return (1 + rho) / (1 - rho)
+}
+
+// inflationOf is the inflation of the mean of n blocks alone, where that of many is f: one block has no neighbour, and
+// the blocks at the ends have one.
+func inflationOf(f float64, n int) float64 {
+	rho := (f - 1) / (f + 1)
+	sum, power := 1.0, 1.0
+	for k := 1; k < n && power > 1e-9; k++ {
+		power *= rho
+		sum += 2 * (1 - float64(k)/float64(n)) * power
+	}
+	return sum
 }
 
 // widths are the dyadic widths from cell on that leave minBlocks blocks and are not longer than every run; the
@@ -213,6 +228,41 @@ func widths(runs []stretch, cell int64) []int64 {
 		ws = append(ws, w)
 	}
 	return ws
+}
+
+// bothWidths are the widths of two sides: those that leave minBlocks blocks on both, of which alone is the widest, and,
+// where one side is less than half as long as the other, those that leave so many of the longer and one of the shorter.
+func bothWidths(a, b []stretch, cell int64) (ws []int64, alone int64) {
+	wa, wb := widths(a, cell), widths(b, cell)
+	if len(wa) == 0 || len(wb) == 0 {
+		return nil, 0
+	}
+	both, long := wa, wb
+	if len(wb) < len(wa) {
+		both, long = wb, wa
+	}
+	ws, alone = both, both[len(both)-1]
+	short, longer := length(a), length(b)
+	if short > longer {
+		short, longer = longer, short
+	}
+	if 2*short >= longer {
+		return ws, alone
+	}
+	for _, w := range long[len(both):] {
+		if w <= short {
+			ws = append(ws[:len(ws):len(ws)], w)
+		}
+	}
+	return ws, alone
+}
+
+// length is the seconds that runs cover.
+func length(runs []stretch) (sum int64) {
+	for _, r := range runs {
+		sum += r.end - r.first
+	}
+	return sum
 }
 
 // cutRuns gives each request in sorted order its block of a width, the first block of each run and the number of

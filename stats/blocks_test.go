@@ -87,6 +87,34 @@ func TestWidths(t *testing.T) {
 	}
 }
 
+func TestWidthsOfUnequalSides(t *testing.T) {
+	run := func(seconds int64) []stretch { return []stretch{{0, seconds}} }
+	for _, c := range []struct {
+		a, b  int64
+		ws    []int64
+		alone int64
+	}{
+		{100, 100, []int64{1, 2, 4, 8}, 8},
+		{100, 60, []int64{1, 2, 4}, 4},        // of 8 s the shorter has 7, and it is no short window
+		{400, 20, []int64{1, 2, 4, 8, 16}, 2}, // of 32 s it would have none
+		{20, 400, []int64{1, 2, 4, 8, 16}, 2}, // whichever side it is
+		{400, 7, []int64{1, 2, 4}, 1},         // the narrowest though there are but 7
+		{100, 30, []int64{1, 2, 4, 8}, 2},     // the longer has no 8 of 16 s
+	} {
+		ws, alone := bothWidths(run(c.a), run(c.b), 1)
+		if !reflect.DeepEqual(ws, c.ws) || alone != c.alone {
+			t.Errorf("%d s and %d s: widths %v, alone to %d; want %v, %d", c.a, c.b, ws, alone, c.ws, c.alone)
+		}
+	}
+}
+
+func TestInflationOfFewBlocks(t *testing.T) {
+	// f = 3 is ρ = 1/2. Of one block there is no correlation; of two 1 + 2·(1/2)·(1/2); of many it is f.
+	near(t, "one", inflationOf(3, 1), 1, 1e-12)
+	near(t, "two", inflationOf(3, 2), 1.5, 1e-12)
+	near(t, "many", inflationOf(3, 100_000), 3, 1e-4)
+}
+
 func TestAbsurdTimesCostNoMemory(t *testing.T) {
 	// One clock that starts at 1970 beside a thousand good ones.
 	r := Requests{Latency: lognormal(1, 1000, 0.5, 1), Second: uniformSeconds(1, 1000, 100)}

@@ -12,7 +12,8 @@
 // Test counts the requests above thresholds at pooled tail shares 1/2, 1/4, 1/8, … and at the target's, and compares the
 // sides by Fisher's exact test. Where times are known, blocks of time of every dyadic width are compared too, by
 // t-tests with the correlation between neighbouring blocks in the variance, and the largest p of a threshold counts.
-// Between windows of unequal length the variance of blocks is pooled: a short one cannot know how much a long one varies.
+// Between windows of unequal length the variance of blocks is pooled: a short one cannot know how much a long one varies;
+// and one of less than half the length is held against stretches of its own length of the other.
 // One p for all thresholds comes from their joint distribution when requests are dealt to the sides by lot.
 //
 // Delta takes the spread of a quantile from 1,000 resamples of 8 to 15 blocks, widened for their small number and for

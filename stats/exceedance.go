@@ -144,7 +144,8 @@ const testSafety = 0.35
 // Where nothing changed, what the share of a block varies by beyond chance is the same on both sides. A short window knows
 // little of it, and nothing if it happens to lie between two jobs that the longer one holds; so the sides' variances are
 // also pooled, by their numbers of blocks, and the correlation between blocks likewise. Windows of one length are
-// compared as they would be without.
+// compared as they would be without. A window that is less than half as long as the other is also compared over blocks
+// of which it has fewer than minBlocks, up to its own length: how much those vary the longer one tells.
 func (p *Pair) timeTests(ms []Member, tables []counted) {
 	thresholds := make([]float64, len(ms))
 	for i, m := range ms {
@@ -152,22 +153,26 @@ func (p *Pair) timeTests(ms []Member, tables []counted) {
 	}
 	base, cur := newTimeline(p.Base, thresholds), newTimeline(p.Cur, thresholds)
 	cell := max(base.cell, cur.cell)
-	ws := widths(cur.runs, cell)
-	for i, width := range widths(base.runs, cell) {
-		if i == len(ws) {
-			break
-		}
+	ws, alone := bothWidths(base.runs, cur.runs, cell)
+	for _, width := range ws {
 		b0, b1 := base.blocks(width), cur.blocks(width)
 		n0, n1 := float64(b0.n), float64(b1.n)
+		few := width > alone // the shorter side has too few blocks to know what they vary by
 		inverse := (1/n0 + 1/n1) / 2
+		if few {
+			inverse = 1 / (n0 + n1 - 1)
+		}
 		for i := range ms {
 			v0, rho0 := b0.variance(i)
 			v1, rho1 := b1.variance(i)
 			f := inflation((n0*rho0+n1*rho1)/(n0+n1)+testSafety*math.Sqrt(inverse/2), inverse)
 			c := tables[i]
 			chance0, chance1 := c.chance(c.n0), c.chance(c.n1)
-			beyond := ((n0-1)*n0*(v0-chance0) + (n1-1)*n1*(v1-chance1)) / (n0 + n1 - 2)
-			v := max(f*(v0+v1), c.variance+f*max(beyond, 0)*(1/n0+1/n1))
+			beyond := max(0, ((n0-1)*n0*(v0-chance0)+(n1-1)*n1*(v1-chance1))/(n0+n1-2))
+			v := max(f*(v0+v1), c.variance+f*beyond*(1/n0+1/n1))
+			if few {
+				v = c.variance + beyond*(inflationOf(f, b0.n)/n0+inflationOf(f, b1.n)/n1)
+			}
 			d := max(2, (n0+n1-2)/f)
 			raw := 1.0
 			if v > 0 {

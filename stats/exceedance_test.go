@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -342,6 +343,68 @@ func TestAShortWindowDoesNotKnowWhatALongOneHolds(t *testing.T) {
 	slow := Requests{Latency: lognormal(2, 9000, 0.5, 1.5), Second: uniformSeconds(2, 9000, 1200)}
 	if test := NewPair(sample(t, calm), sample(t, slow), Defaults()).Test(); test.P > 1e-6 {
 		t.Errorf("half as slow again has p = %v", test.P)
+	}
+}
+
+// Bursts of fifteen seconds, in which all takes three times as long, come each minute of a window of eight. Twenty seconds
+// that hold one are not slower than what came before, though within themselves they look as if they were; twenty that
+// are slower all through, by as much, are.
+func TestAShortWindowIsHeldAgainstStretchesOfItsLength(t *testing.T) {
+	told := 0
+	for seed := range uint64(20) {
+		base := Requests{Latency: lognormal(seed, 4000, 0.5, 1), Second: uniformSeconds(seed, 4000, 480)}
+		cur := Requests{Latency: lognormal(seed+50, 160, 0.5, 1), Second: uniformSeconds(seed+50, 160, 20)}
+		slow := Requests{Latency: lognormal(seed+50, 160, 0.5, 4), Second: cur.Second}
+		for i, sec := range base.Second {
+			if sec%60 < 15 {
+				base.Latency[i] *= 3
+			}
+		}
+		for i, sec := range cur.Second {
+			if sec%60 < 35 { // the first second is the 21st of its minute
+				cur.Latency[i] *= 3
+			}
+		}
+		opt := Defaults()
+		opt.Alpha = 0.05 / 7
+		if test := NewPair(sample(t, base), sample(t, cur), opt).Test(); test.Method != Blocks || test.P <= opt.Alpha {
+			t.Errorf("seed %d: %s, p = %v", seed, test.Method, test.P)
+		}
+		if test := NewPair(sample(t, base), sample(t, slow), opt).Test(); test.P <= opt.Alpha {
+			told++
+		}
+	}
+	if told < 15 {
+		t.Errorf("of 20 windows that are slower all through %d are told", told)
+	}
+}
+
+// A level wanders over as long as the longer window lasts, which nobody can know from within one. But it is known better
+// from stretches as long as the shorter than from seconds: without those 42 of 60 are rejected.
+func TestAShortWindowUnderALevelThatWanders(t *testing.T) {
+	wander := func(seed uint64, n, seconds int) Requests {
+		r := Requests{Latency: lognormal(seed, n, 0.5, 1), Second: uniformSeconds(seed, n, seconds)}
+		rng := rand.New(rand.NewPCG(seed, 99))
+		level := make([]float64, seconds+1)
+		phi := math.Exp(-1.0 / 400)
+		z := rng.NormFloat64()
+		for i := range level {
+			level[i] = math.Exp(0.3 * z)
+			z = phi*z + math.Sqrt(1-phi*phi)*rng.NormFloat64()
+		}
+		for i, sec := range r.Second {
+			r.Latency[i] = int64(float64(r.Latency[i]) * level[sec-1_700_000_000])
+		}
+		return r
+	}
+	rejected := 0
+	for seed := range uint64(60) {
+		if NewPair(sample(t, wander(seed, 4000, 200)), sample(t, wander(seed+1000, 1000, 50)), Defaults()).Test().P <= 0.05 {
+			rejected++
+		}
+	}
+	if rejected > 33 {
+		t.Errorf("%d of 60 unchanged windows are rejected", rejected)
 	}
 }
 

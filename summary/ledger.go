@@ -105,8 +105,8 @@ func (l *Ledger) own(r *graph.Record, p Part) {
 	if p.Next >= 0 {
 		next := &r.Calls[p.Next]
 		if o := l.Calibration.Owners.Of(next, queuewait.Lead); o.Claimed() {
-			floor, _ := l.Calibration.Owners.Leads.Of(next.Slot)
-			if at := p.Start + floor.Usual(p.End-p.Start); at < p.End {
+			if ns, _ := l.Calibration.Owners.Lead(l.Calibration.Side, next, p.End-p.Start); ns > 0 {
+				at := p.End - ns
 				wait := p
 				p.End, p.Next = at, -1
 				wait.Start, wait.Kind, wait.Slot = at, Wait, next.Slot

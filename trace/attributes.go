@@ -145,7 +145,8 @@ func WaitName(name string) bool {
 
 var waitNames = []string{
 	"pool.acquire", "pool acquire", "acquire", "acquire connection", "connection.acquire", "acquire_connection", "acquireconnection",
-	"getconnection", "get connection", "get_connection", "getconn", "http.getconn", "pool.get", "pool.waiting", "pool wait", "pool.wait",
+	"getconnection", "get connection", "get_connection", "getconn", "http.getconn", "pool.get", "pool.connect", "pg-pool.connect", "pool.checkout", "pool.borrow", "pool.lease",
+	"connection.borrow", "borrow connection", "lease connection", "wait_for_connection", "pool.waiting", "pool wait", "pool.wait",
 	"checkout connection", "connection checkout", "http_server.queue", "queue wait", "queue.wait", "queued", "wait for connection",
 	"waiting for connection", "connection wait", "semaphore.acquire", "semaphore wait", "admission wait", "admission.wait",
 	"cold start", "coldstart", "cold_start", "faas.init", "executor wait", "executor.wait", "executor.queue", "executor queue", "threadpool.wait", "lock wait",

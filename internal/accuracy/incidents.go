@@ -179,7 +179,7 @@ func rankingCells(seed uint64, runs int) []cell {
 		for n, sc := range scenario.List() {
 			sampled := strings.Contains(sc.Name, "sampled")
 			for _, c := range conditions {
-				if sampled && c.head > 0 || n%c.every > 0 || !chosen(sc, c) {
+				if sampled && c.head > 0 || n%c.every > 0 || c.blind && sc.Metered || !chosen(sc, c) {
 					continue
 				}
 				a, err := simulation{scenario: sc, seed: seed + uint64(i), requests: c.requests, head: c.head, blind: c.blind}.analyze()

@@ -45,10 +45,10 @@ const waitRequests = 2000
 type edgeWait struct {
 	caller, callee, operation string
 	alone                     bool // a gap in the caller, not between two spans
+	inside                    bool // within the client span of a callee without spans
 	explicit                  bool // the caller's spans say it
 	waits                     []float64
 	client, server            float64 // summed waits by their queue
-	limit                     int     // slots of an instance of the queue's owner
 	long                      int     // waits longer than 2 ms
 }
 
@@ -59,6 +59,8 @@ func (e *edgeWait) String() string {
 		how = "explicit"
 	case e.alone:
 		how = "alone"
+	case e.inside:
+		how = "inside"
 	}
 	return fmt.Sprintf("%s→%s %s (%s)", e.caller, e.callee, e.operation, how)
 }
@@ -78,6 +80,22 @@ func (e *edgeWait) quantile(q float64) float64 {
 	return e.waits[max(0, int(math.Ceil(q*float64(len(e.waits))-1e-9))-1)]
 }
 
+// locked reports whether a service calls another while it holds a lock.
+func locked(caller, callee *sim.Service) bool {
+	found := false
+	for _, op := range caller.Ops {
+		sim.Walk(op.Plan, func(st sim.Step) {
+			if l, ok := st.(*sim.Lock); ok {
+				sim.Walk([]sim.Step{l.Step}, func(st sim.Step) {
+					c, ok := st.(*sim.Call)
+					found = found || ok && c.To.Service == callee
+				})
+			}
+		})
+	}
+	return found
+}
+
 // owner is whose queue it was, "" of a mixture.
 func (e *edgeWait) owner() string {
 	switch all := e.client + e.server; {
@@ -92,8 +110,8 @@ func (e *edgeWait) owner() string {
 // edgeWaits reads them off a run.
 func edgeWaits(run *sim.Run) []*edgeWait {
 	type key struct {
-		edge  int32
-		alone bool
+		edge          int32
+		alone, inside bool
 	}
 	by := map[key]*edgeWait{}
 	var order []*edgeWait
@@ -107,12 +125,12 @@ func edgeWaits(run *sim.Run) []*edgeWait {
 			continue
 		}
 		from, to := &a.Caller.Service.Spans, &a.Callee.Service.Spans
-		see := func(alone, explicit bool, client, server sim.Time) {
-			k := key{a.Edge, alone}
+		see := func(alone, inside, explicit bool, client, server sim.Time) {
+			k := key{a.Edge, alone, inside}
 			e := by[k]
 			if e == nil {
 				op := run.Edges[a.Edge].Op
-				e = &edgeWait{caller: a.Caller.Service.Name, callee: a.Callee.Service.Name, operation: op.Name, alone: alone, explicit: explicit}
+				e = &edgeWait{caller: a.Caller.Service.Name, callee: a.Callee.Service.Name, operation: op.Name, alone: alone, inside: inside, explicit: explicit}
 				by[k] = e
 				order = append(order, e)
 			}
@@ -124,16 +142,22 @@ func edgeWaits(run *sim.Run) []*edgeWait {
 				e.long++
 			}
 		}
+		if locked(a.Caller.Service, a.Callee.Service) {
+			continue // a lock before a call is a pool of one to whoever sees spans alone
+		}
 		pool := a.Caller.Service.Pool(a.Callee.Service.Name) != nil
 		explicit := pool && (from.PoolEvents || from.PoolSpan != "")
 		// What is left in the queue has no server span.
 		paired := a.Callee.Service.Peer == nil && !to.NoServer && (a.Ended > a.Started || !to.ServerAfterQueue)
 		if explicit {
-			see(from.ClientAfterPool, true, a.PoolWait, 0)
+			see(from.ClientAfterPool, false, true, a.PoolWait, 0)
 			continue
 		}
 		if from.ClientAfterPool && pool {
-			see(true, false, a.PoolWait, 0)
+			see(true, false, false, a.PoolWait, 0)
+		}
+		if pool && !from.ClientAfterPool && a.Callee.Service.Peer != nil {
+			see(false, true, false, a.PoolWait, 0)
 		}
 		if paired {
 			var client, server sim.Time
@@ -143,22 +167,21 @@ func edgeWaits(run *sim.Run) []*edgeWait {
 			if to.ServerAfterQueue {
 				server = a.ExecWait
 			}
-			see(false, false, client, server)
+			see(false, false, false, client, server)
 		}
 	}
 	for _, e := range order {
 		slices.Sort(e.waits)
-		e.limit = slotsOf(run, e)
 	}
 	return order
 }
 
-// slotsOf is the size of the queue's resource in one instance.
-func slotsOf(run *sim.Run, e *edgeWait) int {
+// slots is the size of the resource of one instance that an owner of the queue has.
+func (e *edgeWait) slots(run *sim.Run, owner string) int {
 	for _, in := range run.Instances {
 		for _, r := range in.Resources() {
-			if e.owner() == string(report.ServerQueue) && in.Service.Name == e.callee && r.Kind == "executor" ||
-				e.owner() == string(report.ClientWait) && in.Service.Name == e.caller && r.Kind == "pool" && strings.Contains(r.Name, e.callee) {
+			if owner == string(report.ServerQueue) && in.Service.Name == e.callee && r.Kind == "executor" ||
+				owner == string(report.ClientWait) && in.Service.Name == e.caller && r.Kind == "pool" && strings.Contains(r.Name, e.callee) {
 				return r.Cap
 			}
 		}
@@ -175,134 +198,194 @@ func (e *edgeWait) row(queues []report.Queue) *report.Queue {
 		}
 		alone := strings.HasPrefix(q.Evidence, "time in the caller")
 		between := strings.HasPrefix(q.Evidence, "client duration")
+		inside := strings.HasPrefix(q.Evidence, "time within the client span")
 		switch {
-		case e.explicit && !alone && !between:
+		case e.explicit && !alone && !between && !inside:
 			return q
-		case !e.explicit && q.Peer == e.callee && q.Operation == e.operation && (e.alone && alone || !e.alone && between):
+		case !e.explicit && q.Peer == e.callee && q.Operation == e.operation && (alone || inside || between) && e.alone == alone && e.inside == inside:
 			return q
 		}
 	}
 	return nil
 }
 
-func waitCells(seed uint64, runs int) []cell {
-	type group struct{ mean, p99, inside, narrow cell }
-	groups := map[bool]*group{}
-	for _, alone := range []bool{false, true} {
-		name, close, tight := "spans on both sides", "10 %", 0.3
-		p99 := "15 %"
-		if alone {
-			name, close, p99, tight = "gaps alone", "20 %", "20 %", 0.6
-		}
-		groups[alone] = &group{
-			cell{name: name + ": mean wait within " + close, target: atLeast(0.95)},
-			cell{name: name + ": p99 of the wait within " + p99, target: atLeast(0.95)},
-			cell{name: name + ": true mean within [lo, hi]", target: atLeast(0.95)},
-			cell{name: fmt.Sprintf("%s: hi − lo at most %g of the wait", name, tight), target: atLeast(0.5)},
+// A waitView is what there is of the telemetry of some scenarios, and what is counted of the waits in it.
+type waitView struct {
+	scenarios []string
+	change    func(*sim.System) // of how it is instrumented; nil: as it is
+	requests  int
+	head      float64
+	metrics   bool
+
+	between, alone, inside *waitGroup // by where waits show; nil: not counted
+	owner, wrong           *cell
+	limit, silent          *cell // nil: not counted
+}
+
+// A waitGroup is the cells of the waits that show in one way, and how close they are to be.
+type waitGroup struct {
+	mean, p99, inside, narrow *cell // nil: not counted
+	close, close99, tight     float64
+}
+
+func newWaitGroup(name string, close, close99, tight float64) *waitGroup {
+	return &waitGroup{
+		&cell{name: fmt.Sprintf("%s: mean wait within %.0f %%", name, 100*close), target: atLeast(0.95)},
+		&cell{name: fmt.Sprintf("%s: p99 of the wait within %.0f %%", name, 100*close99), target: atLeast(0.95)},
+		&cell{name: name + ": true mean within [lo, hi]", target: atLeast(0.95)},
+		&cell{name: fmt.Sprintf("%s: hi − lo at most %g of the wait", name, tight), target: atLeast(0.5)},
+		close, close99, tight,
+	}
+}
+
+func (g *waitGroup) cells() []cell {
+	var out []cell
+	for _, c := range []*cell{g.mean, g.p99, g.inside, g.narrow} {
+		if c != nil {
+			out = append(out, *c)
 		}
 	}
-	ownerRight := cell{name: "owner right", target: atLeast(0.95)}
-	ownerWrong := cell{name: "owner wrong, not untraced", target: atMost(0.02)}
-	limit := cell{name: "limit inferred within 1 where the pool saturates", target: atLeast(0.95)}
-	silent := cell{name: "no limit where no call waits", target: atLeast(0.98)}
-	for _, name := range waitScenarios {
+	return out
+}
+
+// of is the group of an edge's waits.
+func (v *waitView) of(e *edgeWait) *waitGroup {
+	switch {
+	case e.alone:
+		return v.alone
+	case e.inside:
+		return v.inside
+	}
+	return v.between
+}
+
+// measure simulates the view's scenarios and counts.
+func (v *waitView) measure(seed uint64, runs int) {
+	for _, name := range v.scenarios {
 		if only != nil && !only.MatchString(name) {
 			continue
 		}
-		for i := range runs {
-			sc, err := scenario.Find(name)
-			if err != nil {
-				panic(err)
+		sc, err := scenario.Find(name)
+		if err != nil {
+			panic(err)
+		}
+		if v.change != nil {
+			seen, both := *sc, sc.Both
+			seen.Both = func(s *sim.System) {
+				if both != nil {
+					both(s)
+				}
+				v.change(s)
 			}
-			simulated := simulation{scenario: sc, seed: seed + uint64(i), requests: waitRequests, blind: true}
+			sc = &seen
+		}
+		for i := range runs {
+			simulated := simulation{scenario: sc, seed: seed + uint64(i), requests: v.requests, head: v.head, blind: !v.metrics}
 			a, err := simulated.analyze()
 			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				continue
 			}
 			r := simulated.run()
-			run := [2]*sim.Run{r.Baseline.Run, r.Current.Run}
-			worse := map[string]int{}
-			most := map[string]float64{}
-			for side, r := range run {
-				for _, e := range edgeWaits(r) {
-					if w := e.client + e.server; w > most[e.String()] {
-						most[e.String()], worse[e.String()] = w, side
-					}
-				}
-			}
-			for side, r := range run {
-				p99 := a.endpoint.P99.CurrentMs.Or(0)
-				if side == 0 {
-					p99 = a.endpoint.P99.BaselineMs.Or(0)
-				}
-				for _, e := range edgeWaits(r) {
-					q := e.row(a.endpoint.Queues)
-					matters := e.quantile(0.99) >= 0.05*p99
-					got := &report.QueueSide{}
-					inferred, owner := report.Null, "no row"
-					if q != nil {
-						got, inferred, owner = &q.Current, q.InferredLimit, q.Owner
-						if side == 0 {
-							got, inferred = q.Baseline, q.InferredLimitBaseline
-						}
-					}
-					close, close99, tight := 0.10, 0.15, 0.3
-					if e.alone {
-						close, close99, tight = 0.20, 0.20, 0.6
-					}
-					g := groups[e.alone]
-					say := func(what string, got, want any) {
-						fmt.Fprintf(os.Stderr, "%s seed %d side %d %s: %s %v, true %v; mean %.3f p99 %.3f of %.1f\n", name, seed+uint64(i), side, e, what, got, want, e.mean(), e.quantile(0.99), p99)
-					}
-					count := func(c *cell, ok bool, what string, got, want any) {
-						c.runs++
-						if ok {
-							c.hits++
-						} else {
-							say(what+" MISSED", got, want)
-						}
-					}
-					lo, hi, mean := got.LoMs.Or(0), got.HiMs.Or(0), got.MeanMs.Or(0)
-					if e.explicit { // of those alone that waited
-						mean *= float64(got.N) / float64(len(e.waits))
-						lo, hi = lo*float64(got.N)/float64(len(e.waits)), hi*float64(got.N)/float64(len(e.waits))
-					}
-					if matters {
-						count(&g.mean, math.Abs(mean-e.mean()) <= close*e.mean(), "mean", mean, e.mean())
-						if !e.explicit {
-							count(&g.p99, math.Abs(got.P99Ms.Or(0)-e.quantile(0.99)) <= close99*e.quantile(0.99), "p99", got.P99Ms, e.quantile(0.99))
-						}
-						count(&g.narrow, hi-lo <= tight*mean, "width", [2]float64{lo, hi}, mean)
-						// A row has one owner: that of the set in which calls waited more.
-						if want := e.owner(); want != "" && worse[e.String()] == side {
-							count(&ownerRight, owner == want, "owner", owner, want)
-							ownerWrong.runs++
-							if owner != want && owner != string(report.Untraced) && owner != "no row" {
-								ownerWrong.hits++
-							}
-						}
-					}
-					if q != nil && !e.explicit && got.N > 0 {
-						count(&g.inside, lo <= e.mean()+1e-6 && e.mean() <= hi+1e-6, "interval", [2]float64{lo, hi}, e.mean())
-					}
-					switch x, ok := inferred.Get(); {
-					case e.explicit:
-					case worse[e.String()] != side && q != nil && q.Owner != e.owner():
-						count(&silent, !ok, "limit of another queue", inferred, e.limit)
-					case e.long >= 20 && e.limit > 0:
-						count(&limit, ok && math.Abs(x-float64(e.limit)) <= 1, "limit", inferred, e.limit)
-					case e.quantile(1) == 0 && q != nil && (side == 1 || !q.InferredLimit.Known()):
-						count(&silent, !ok, "limit", inferred, 0)
-					}
-				}
+			v.count(a, [2]*sim.Run{r.Baseline.Run, r.Current.Run})
+		}
+	}
+}
+
+func (v *waitView) count(a *answer, run [2]*sim.Run) {
+	worse := map[string]int{}
+	most := map[string]float64{}
+	for side, r := range run {
+		for _, e := range edgeWaits(r) {
+			if w := e.client + e.server; w > most[e.String()] {
+				most[e.String()], worse[e.String()] = w, side
 			}
 		}
 	}
-	var out []cell
-	for _, alone := range []bool{false, true} {
-		g := groups[alone]
-		out = append(out, g.mean, g.p99, g.inside, g.narrow)
+	for side, r := range run {
+		p99 := a.endpoint.P99.CurrentMs.Or(0)
+		if side == 0 {
+			p99 = a.endpoint.P99.BaselineMs.Or(0)
+		}
+		for _, e := range edgeWaits(r) {
+			g := v.of(e)
+			if g == nil {
+				continue
+			}
+			q := e.row(a.endpoint.Queues)
+			matters := e.quantile(0.99) >= 0.05*p99
+			got := &report.QueueSide{}
+			inferred, owner := report.Null, "no row"
+			if q != nil {
+				got, inferred, owner = &q.Current, q.InferredLimit, q.Owner
+				if side == 0 {
+					got, inferred = q.Baseline, q.InferredLimitBaseline
+				}
+			}
+			count := func(c *cell, ok bool, what string, got, want any) {
+				if c == nil {
+					return
+				}
+				c.runs++
+				if ok {
+					c.hits++
+				}
+				if ok || what == "" {
+					return
+				}
+				fmt.Fprintf(os.Stderr, "%v side %d %s: %s MISSED %v, true %v; mean %.3f p99 %.3f of %.1f\n", a.simulation, side, e, what, got, want, e.mean(), e.quantile(0.99), p99)
+			}
+			lo, hi, mean := got.LoMs.Or(0), got.HiMs.Or(0), got.MeanMs.Or(0)
+			if e.explicit { // of those alone that waited
+				mean *= float64(got.N) / float64(len(e.waits))
+				lo, hi = lo*float64(got.N)/float64(len(e.waits)), hi*float64(got.N)/float64(len(e.waits))
+			}
+			if matters {
+				count(g.mean, math.Abs(mean-e.mean()) <= g.close*e.mean(), "mean", mean, e.mean())
+				if !e.explicit {
+					count(g.p99, math.Abs(got.P99Ms.Or(0)-e.quantile(0.99)) <= g.close99*e.quantile(0.99), "p99", got.P99Ms, e.quantile(0.99))
+				}
+				count(g.narrow, hi-lo <= g.tight*mean, "width", [2]float64{lo, hi}, mean)
+				// A row has one owner: that of the set in which calls waited more.
+				if want := e.owner(); want != "" && worse[e.String()] == side {
+					open := owner == string(report.Untraced) || owner == "no row" || e.inside && owner == string(report.ServiceTime)
+					count(v.owner, owner == want, "owner", owner, want)
+					count(v.wrong, owner != want && !open, "", nil, nil)
+				}
+			}
+			if q != nil && !e.explicit && got.N > 0 {
+				count(g.inside, lo <= e.mean()+1e-6 && e.mean() <= hi+1e-6, "interval", [2]float64{lo, hi}, e.mean())
+			}
+			whose := e.owner()
+			if whose == "" { // of a mixture each limit is one
+				whose = owner
+			}
+			slots := e.slots(r, whose)
+			switch x, ok := inferred.Get(); {
+			case e.explicit:
+			case v.head > 0:
+				count(v.silent, !ok, "limit", inferred, 0)
+			case worse[e.String()] != side && q != nil && q.Owner != whose:
+				count(v.silent, !ok, "limit of another queue", inferred, slots)
+			case e.long >= 20 && slots > 0:
+				count(v.limit, ok && math.Abs(x-float64(slots)) <= 1, "limit", inferred, slots)
+			case e.quantile(1) == 0 && q != nil && (side == 1 || !q.InferredLimit.Known()):
+				count(v.silent, !ok, "limit", inferred, 0)
+			}
+		}
 	}
-	return append(out, ownerRight, ownerWrong, limit, silent)
+}
+
+func waitCells(seed uint64, runs int) []cell {
+	v := waitView{
+		scenarios: waitScenarios, requests: waitRequests,
+		between: newWaitGroup("spans on both sides", 0.10, 0.15, 0.3),
+		alone:   newWaitGroup("gaps alone", 0.20, 0.20, 0.6),
+		owner:   &cell{name: "owner right", target: atLeast(0.95)},
+		wrong:   &cell{name: "owner wrong, not untraced", target: atMost(0.02)},
+		limit:   &cell{name: "limit inferred within 1 where the pool saturates", target: atLeast(0.95)},
+		silent:  &cell{name: "no limit where no call waits", target: atLeast(0.98)},
+	}
+	v.measure(seed, runs)
+	return append(append(v.between.cells(), v.alone.cells()...), *v.owner, *v.wrong, *v.limit, *v.silent)
 }

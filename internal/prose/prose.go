@@ -46,6 +46,8 @@ func Digits(v float64) string {
 func Ms(ms float64) string {
 	unit, a := "ms", math.Abs(ms)
 	switch {
+	case a < 5e-7: // of a computation: what is recorded is whole nanoseconds
+		ms = 0
 	case a >= 600_000:
 		ms, unit = ms/60_000, "min"
 	case a >= 10_000:

@@ -339,6 +339,7 @@ func TestReplicas(t *testing.T) {
 	}
 	o := analysis.New()
 	whole := summary.New()
+	whole.KeepWhole()
 	whole.AddSpans(store, o.Judge())
 	got := merged(t, dirs...)
 	if !bytes.Equal(summary.Encode([]*summary.Summary{got}), summary.Encode([]*summary.Summary{whole})) {

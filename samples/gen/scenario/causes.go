@@ -50,6 +50,12 @@ func (s *Scenario) on(instance int) *Scenario {
 	return s
 }
 
+// metered says that only metrics tell the cause from others.
+func (s *Scenario) metered() *Scenario {
+	s.Metered = true
+	return s
+}
+
 // undone turns a regression around: the baseline has the cause, the current run does not.
 func (s *Scenario) undone() *Scenario {
 	s.Worse, s.Verdict = true, Improvement

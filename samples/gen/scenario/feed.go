@@ -95,7 +95,7 @@ func feedScenarios() []*Scenario {
 		regression("feed/client-wait", "client-wait", Component{Service: "users", Peer: "users-db", Operation: "SELECT users"}, "users keeps two connections to its database where it had twelve",
 			pool("users", "users-db", 2)).with(all(slower("users-db", "SELECT users", 8), func(s *sim.System) { s.Service("users").Spans.ClientAfterPool = true })),
 		regression("feed/client-wait-inside", "client-wait", Component{Service: "users", Peer: "users-db", Operation: "SELECT users"}, "the same, with the wait within users' client spans, where only the pool's metrics tell it",
-			pool("users", "users-db", 2)).with(slower("users-db", "SELECT users", 8)),
+			pool("users", "users-db", 2)).with(slower("users-db", "SELECT users", 8)).metered(),
 		regression("feed/service-time-inside", "service-time", Component{Service: "users", Peer: "users-db", Operation: "SELECT users"}, "users' database takes twelve times as long; the connections to it suffice",
 			slower("users-db", "SELECT users", 12)).with(pool("users", "users-db", 30)),
 		regression("feed/service-time", "service-time", Component{Service: "api", Peer: "archive", Operation: find}, "the archive takes four times as long", slower("archive", find, 4)),

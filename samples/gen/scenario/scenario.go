@@ -53,6 +53,8 @@ type Scenario struct {
 	Causes  []Cause
 	// Worse makes the causes part of the baseline, not of the current run: the change is an improvement.
 	Worse bool
+	// Metered says that only metrics tell the cause from others.
+	Metered bool
 	// Both changes the system, or its telemetry, on both sides.
 	Both       func(*sim.System)
 	BothExport func(*export.Options)

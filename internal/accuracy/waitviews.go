@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/tailscope/tailscope/analysis"
+	"github.com/tailscope/tailscope/samples/gen/sim"
+)
+
+func init() {
+	add(suite{
+		name: "waits-gaps",
+		about: `
+Waits for a connection that show in the caller alone, 2,000 requests a side, unsampled. Gaps alone: systems in which every client
+span begins when a connection was got, without metrics. Within client spans: waits for a connection to a callee without spans, with
+the metrics of the pools; service-time counts as untraced there. Otherwise as in waits.`,
+		version: analysis.Version,
+		runs:    2,
+		run:     gapCells,
+		slow:    true,
+	})
+	try(suite{
+		name: "waits-sampled",
+		about: `
+The waits of sampled systems, without metrics: 40 % and 10 % of the traces of 4,000 requests a side, 1 % of those of 20,000. The
+truth is that of all requests. A limit is not to be stated.`,
+		version: analysis.Version,
+		runs:    2,
+		run:     sampledWaitCells,
+		slow:    true,
+	})
+}
+
+// afterPool lets all client spans begin when a connection was got, and says so nowhere else.
+func afterPool(s *sim.System) {
+	for _, v := range s.Services {
+		v.Spans.ClientAfterPool, v.Spans.PoolEvents, v.Spans.PoolSpan = true, false, ""
+	}
+}
+
+func gapCells(seed uint64, runs int) []cell {
+	alone := waitView{
+		scenarios: []string{"mercury/client-wait", "mercury/load-pool", "mercury/service-time-pool", "mercury/mixture-pool",
+			"search/client-wait", "mesh/client-wait", "checkout/client-wait", "feed/client-wait"},
+		change: afterPool, requests: waitRequests,
+		alone: newWaitGroup("gaps alone", 0.20, 0.20, 0.6),
+		owner: &cell{name: "gaps alone: owner right", target: atLeast(0.95)},
+		wrong: &cell{name: "gaps alone: owner wrong, not untraced", target: atMost(0.02)},
+	}
+	within := waitView{
+		scenarios: []string{"feed/client-wait-inside", "feed/service-time-inside", "mesh/client-wait"},
+		requests:  waitRequests, metrics: true,
+		inside: newWaitGroup("within client spans", 0.20, 0.20, 0.6),
+		owner:  &cell{name: "within client spans: owner right", target: atLeast(0.95)},
+		wrong:  &cell{name: "within client spans: owner wrong, not untraced", target: atMost(0.02)},
+	}
+	var out []cell
+	for _, v := range []*waitView{&alone, &within} {
+		g := v.alone
+		if g == nil {
+			g = v.inside
+		}
+		v.measure(seed, wanted(runs, g.mean.name, g.p99.name, g.inside.name, g.narrow.name, v.owner.name, v.wrong.name))
+		out = append(append(out, g.cells()...), *v.owner, *v.wrong)
+	}
+	return out
+}
+
+func sampledWaitCells(seed uint64, runs int) []cell {
+	var out []cell
+	for _, x := range []struct {
+		head     float64
+		requests int
+	}{{0.4, 4000}, {0.1, 4000}, {0.01, 20000}} {
+		name := fmt.Sprintf("%g %%", 100*x.head)
+		inside := &cell{name: name + ": true mean within [lo, hi]", target: atLeast(0.95)}
+		g := &waitGroup{inside: inside}
+		v := waitView{
+			scenarios: []string{"mercury/client-wait", "mercury/server-queue", "checkout/client-wait", "search/server-queue", "mesh/server-queue", "mesh/load-burst"},
+			requests:  x.requests, head: x.head,
+			between: g, alone: g,
+			owner:  &cell{name: name + ": owner right"},
+			wrong:  &cell{name: name + ": owner wrong, not untraced", target: atMost(0.02)},
+			silent: &cell{name: name + ": no limit", target: atLeast(1)},
+		}
+		v.measure(seed, wanted(runs, inside.name, v.owner.name, v.wrong.name, v.silent.name))
+		out = append(out, *inside, *v.owner, *v.wrong, *v.silent)
+	}
+	return out
+}
