@@ -77,7 +77,7 @@ type ValueShare struct {
 type Attribute struct {
 	Key    trace.StringID
 	Values []ValueShare
-	P      float64 // the least of its values', for their number and that of keys
+	P      float64 // the least of its values', for their number and that of keys of its family
 	// OneSided is the share of current requests with a value that the baseline
 	// lacks.
 	OneSided float64
@@ -174,12 +174,24 @@ func (c *Comparison) Attributes() []*Attribute {
 	}
 	slices.SortFunc(out, func(x, y *Attribute) int { return strings.Compare(d.String(x.Key), d.String(y.Key)) })
 
-	p := make([]float64, len(out))
-	for i, a := range out {
-		p[i] = a.P
+	// What may be a change of mix is one family. Keys that say the same of every request, or what follows from how it went or
+	// where, are no chances to find one, however many an agent adds.
+	var families [2][]*Attribute
+	for _, a := range out {
+		i := 0
+		if key := d.String(a.Key); len(a.Values) < 2 || Consequence(key) || Deployed(key) {
+			i = 1
+		}
+		families[i] = append(families[i], a)
 	}
-	for i, q := range stats.BenjaminiHochberg(p) {
-		out[i].P = q
+	for _, family := range families {
+		p := make([]float64, len(family))
+		for i, a := range family {
+			p[i] = a.P
+		}
+		for i, q := range stats.BenjaminiHochberg(p) {
+			family[i].P = q
+		}
 	}
 	for _, a := range out {
 		c.effects(a)

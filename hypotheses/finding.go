@@ -81,6 +81,7 @@ type Finding struct {
 	wait   *queue
 	places *queue       // whose places others hold longer, of a finding about those
 	of     *target      // whose attempts it is about
+	own    bool         // what goes back is the own time of node
 	node   graph.SlotID // of service-time: whose work; part is the work of which it is a part, NoSlot of a whole
 	part   graph.SlotID
 

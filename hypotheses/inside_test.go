@@ -29,8 +29,8 @@ func queries(seed uint64, places int, longer float64) string {
 	return b.String()
 }
 
-// A query that waits for a connection and one that takes longer look the same; the pool's size tells them apart, and without it
-// the check names what would.
+// A query that waits for a connection and one that takes longer look the same; the pool's size tells them apart, or who is first in
+// line, and otherwise the check names what would.
 func TestAWaitWithinAClientSpan(t *testing.T) {
 	max := func(n float64) []word { return []word{{"front", "db.client.connection.max", "{connection}", false, n}} }
 	for _, x := range []struct {
@@ -45,7 +45,9 @@ func TestAWaitWithinAClientSpan(t *testing.T) {
 		{"a smaller pool", [2]int{12, 2}, 1, [2][]word{max(12), max(2)}, "client-wait", true, "metrics decides"},
 		{"a slower database that fills the pool", [2]int{3, 3}, 1.5, [2][]word{max(3), max(3)}, "service-time", true, "by its 3 places"},
 		{"a slower database and a pool with room", [2]int{40, 40}, 2, [2][]word{max(40), max(40)}, "service-time", true, "0 ms are a wait"},
-		{"a smaller pool that says nothing", [2]int{12, 2}, 1, [2][]word{}, "service-time", false, "emit db.client.connection.wait_time"},
+		{"a smaller pool that says nothing", [2]int{12, 2}, 1, [2][]word{}, "client-wait", true, "find no other of their process under way"},
+		{"a slower database, and no pool says anything", [2]int{40, 40}, 2, [2][]word{}, "service-time", false, "emit db.client.connection.wait_time"},
+		{"a slower database that fills a pool that says nothing", [2]int{3, 3}, 1.5, [2][]word{}, "service-time", false, "emit db.client.connection.wait_time"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			_, r := against(t, [2]string{queries(1, x.places[0], 1), queries(2, x.places[1], x.longer)}, x.words)

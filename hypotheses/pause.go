@@ -374,21 +374,24 @@ const (
 // hold finds what went on while a process stood still.
 func (a *Asking) hold(s *standstill) {
 	s.holder, s.node = graph.NoSlot, graph.NoSlot
-	type name struct{ service, operation trace.StringID }
-	by, slots := map[name]int{}, map[name]graph.SlotID{}
-	n, chance := 0, 0.0
+	by, slots := map[opName]int{}, map[opName]graph.SlotID{}
+	n, alone, among := 0, 0, 0.0
 	for _, list := range s.stops[summary.Current] {
 		for _, v := range list {
 			if v.Through == 0 {
 				continue // nothing is known to have gone on through it
 			}
 			n++
-			chance += 1 / float64(v.Through)
+			if v.Through == 1 {
+				alone++
+			} else {
+				among += 1 / float64(v.Through)
+			}
 			if v.Held == graph.NoSlot {
 				continue
 			}
 			shown := a.slot(v.Held).Shown()
-			k := name{shown.Service, shown.Operation}
+			k := opName{shown.Service, shown.Operation}
 			by[k]++
 			if at, ok := slots[k]; !ok || v.Held < at {
 				slots[k] = v.Held
@@ -398,23 +401,61 @@ func (a *Asking) hold(s *standstill) {
 	if n < minPauses {
 		return
 	}
-	chance /= float64(n)
-	for _, k := range slices.SortedFunc(maps.Keys(by), func(x, y name) int {
+	var usual map[opName]float64
+	if alone > 0 {
+		usual = a.atWork(s)
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(by), func(x, y opName) int {
 		return cmp.Or(cmp.Compare(x.service, y.service), cmp.Compare(x.operation, y.operation))
 	}) {
 		share := float64(by[k]) / float64(n)
+		chance := (among + float64(alone)*usual[k]) / float64(n) // one of those at work; alone, whoever is at work most
 		if share < minHeld || share-chance < sureHeld*math.Sqrt(chance*(1-chance)/float64(n)) || chance > minHeld {
 			continue
 		}
 		s.holder, s.held = slots[k], by[k]
 		for rel, abs := range a.slots[summary.Current] {
 			for _, x := range abs {
-				if sh := a.slot(x).Shown(); (name{sh.Service, sh.Operation}) == k && (s.node == graph.NoSlot || rel < s.node) {
+				if sh := a.slot(x).Shown(); (opName{sh.Service, sh.Operation}) == k && (s.node == graph.NoSlot || rel < s.node) {
 					s.node = rel
 				}
 			}
 		}
 	}
+}
+
+// An opName is an operation of a service, whatever slots it has.
+type opName struct{ service, operation trace.StringID }
+
+// atWork is how the time in which the processes of a standstill are at work, but for their stops, is shared by operations:
+// whom a stop strikes that comes at random.
+func (a *Asking) atWork(s *standstill) map[opName]float64 {
+	out, sum := map[opName]float64{}, 0.0
+	for _, r := range a.cur().Set.Records {
+		for i := range r.Calls {
+			c := &r.Calls[i]
+			stops, ok := s.stops[summary.Current][c.Work.Proc]
+			if !ok || !c.Work.Seen() || !c.Client.Seen() && c.Parent >= 0 {
+				continue
+			}
+			v := trace.Interval{Start: c.Work.Start, End: c.Work.End}
+			ns := v.Duration()
+			at, _ := slices.BinarySearchFunc(stops, v.Start, func(x queuewait.Stop, t trace.Time) int { return cmp.Compare(x.End, t) })
+			for ; at < len(stops) && stops[at].Start < v.End; at++ {
+				if stops[at].Overlaps(v) {
+					ns -= stops[at].Clip(v).Duration()
+				}
+			}
+			shown := a.slot(c.Slot).Shown()
+			w := float64(ns) * float64(r.Weight) / graph.OneRequest
+			out[opName{shown.Service, shown.Operation}] += w
+			sum += w
+		}
+	}
+	for k := range out {
+		out[k] /= max(sum, 1)
+	}
+	return out
 }
 
 // pauses finds the instances that stood still more than they did, but for work of this endpoint: then the work is the cause.

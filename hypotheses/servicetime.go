@@ -25,7 +25,6 @@ var serviceTime = Cause{
 		var out []Finding
 		for _, slot := range a.nodes() {
 			f := a.serviceFinding(slot, a.work(slot))
-			f.node = slot
 			if root := a.workOf(slot); root != slot {
 				f.part = root
 			}
@@ -132,7 +131,7 @@ const samePart = 0.1
 func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding {
 	caller, peer, op := a.names(slot)
 	s := a.slot(slot)
-	f := Finding{Kind: "service-time", part: graph.NoSlot, Service: a.Reading.Dict.String(s.Shown().Service), Operation: op}
+	f := Finding{Kind: "service-time", own: true, node: slot, part: graph.NoSlot, Service: a.Reading.Dict.String(s.Shown().Service), Operation: op}
 	uninstrumented := s.Callee.Service == 0
 	if uninstrumented {
 		f.Service, f.Peer = caller, peer
@@ -241,7 +240,7 @@ func (a *Asking) withinClient(slot graph.SlotID, f *Finding) {
 		Rival:    "client-wait: calls wait for a connection within the client library of " + f.Service,
 		IfThis:   "yes: what is in use stays below the maximum, and hardly a call waits for one",
 		IfRival:  "no: the pool is full, and calls wait for one as long as the spans grew",
-		Query:    fmt.Sprintf("emit db.client.connection.wait_time, .pending_requests, .count and .max of %s (of HTTP http.client.request.time_in_queue and .open_connections, or the pool's own names): spans alone cannot tell", f.Service),
+		Query:    fmt.Sprintf("emit db.client.connection.wait_time, .pending_requests, .count and .max of %s (of HTTP http.client.request.time_in_queue and .open_connections, or the pool's own names)", f.Service),
 	}
 	if fastest != "" {
 		f.Evidence = append(f.Evidence, says("spans", 0, "%s", fastest))
@@ -257,17 +256,19 @@ func (a *Asking) withinClient(slot graph.SlotID, f *Finding) {
 			break
 		}
 	}
-	if v == nil {
-		return
+	if v != nil {
+		for _, t := range v.Tests {
+			if t.Name != "metrics" {
+				continue
+			}
+			f.Evidence = append(f.Evidence, says("metrics", v.Sides[summary.Current].N, "%s", t.Statement))
+			if t.Says == queuewait.Own || t.Says == queuewait.ClientWait {
+				f.Check.Ran, f.Check.Query, f.Check.Outcome = true, "", t.Statement
+			}
+		}
 	}
-	for _, t := range v.Tests {
-		if t.Name != "metrics" {
-			continue
-		}
-		f.Evidence = append(f.Evidence, says("metrics", v.Sides[summary.Current].N, "%s", t.Statement))
-		if t.Says == queuewait.Own || t.Says == queuewait.ClientWait {
-			f.Check.Ran, f.Check.Query, f.Check.Outcome = true, "", t.Statement
-		}
+	if !f.Check.Ran {
+		a.firstInLine(slot, f)
 	}
 }
 

@@ -334,7 +334,7 @@ var clientWait = Cause{
 		Emit:     "db.client.connection.pending_requests, .wait_time, .count and .max (or the pool's own names) of each instance.",
 	},
 	find: func(a *Asking) []Finding {
-		return append(a.waiting(queuewait.ClientWait), a.saidWaits("client-wait")...)
+		return slices.Concat(a.waiting(queuewait.ClientWait), a.saidWaits("client-wait"), a.inLine())
 	},
 }
 

@@ -55,10 +55,10 @@ func (e *activity) silent(calls map[EdgeKey][]Call) map[graph.ProcID][]Stop {
 		for _, c := range list {
 			from := max(upTo, c.GivenThere-trace.Time(c.Wait))
 			to := c.GivenThere - burst
-			if to <= from {
-				continue // it waited with the one before
-			}
 			upTo = c.GivenThere
+			if c.GivenThere-from < minStop {
+				continue // it waited with the one before, or for it
+			}
 			a, _ := slices.BinarySearchFunc(marks, from+1, func(m mark, t trace.Time) int { return cmp.Compare(m.at, t) })
 			b, _ := slices.BinarySearchFunc(marks, to, func(m mark, t trace.Time) int { return cmp.Compare(m.at, t) })
 			promised += usual(to - from)

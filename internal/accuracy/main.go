@@ -6,6 +6,8 @@
 //	    -cache DIR      keep what was simulated, to analyse it again
 //	    -only REGEXP    some incidents
 //	    -seed N         others than those that are recorded: to repair by, while the recorded ones are held out
+//	go run ./internal/accuracy -part 2/8 SUITE   an eighth of the incidents, in suites of incidents: the first part begins
+//	    the section anew, each other is added to what it records
 //	go run ./internal/accuracy -cells REGEXP SUITE   some cells of a suite; the other rows stay as they are recorded
 //	go run ./internal/accuracy -cache DIR -constants REGEXP   how rankings move with the constants of the causes
 //
@@ -33,6 +35,7 @@ func main() {
 	match := flag.String("only", "", "incidents that match `REGEXP`, in suites of incidents; with -try")
 	which := flag.String("constants", "", "halve and double the constants of the causes that match `REGEXP`, over the incidents of -only; needs -cache")
 	some := flag.String("cells", "", "measure the cells that match `REGEXP`, in suites that can; the others keep what is recorded of them")
+	flag.Func("part", "measure part `k/n` of the incidents, in suites of incidents", part.set)
 	flag.Parse()
 	if *some != "" {
 		cells = regexp.MustCompile(*some)
@@ -79,7 +82,7 @@ func run(names []string, seed uint64, try int) error {
 			s.runs = try
 		}
 		began := time.Now()
-		r := record{suite: s, seed: seed, date: began.UTC().Format(time.DateOnly), commit: commit(), some: cells}
+		r := record{suite: s, seed: seed, date: began.UTC().Format(time.DateOnly), commit: commit(), some: cells, part: part}
 		r.cells = s.run(r.seed, s.runs)
 		r.took = time.Since(began)
 		if try > 0 {
@@ -94,6 +97,11 @@ func run(names []string, seed uint64, try int) error {
 		}
 		if cells != nil {
 			if err := r.fill(string(doc)); err != nil {
+				return err
+			}
+		}
+		if part.k > 1 {
+			if err := r.join(string(doc)); err != nil {
 				return err
 			}
 		}

@@ -21,6 +21,7 @@ type record struct {
 
 	some   *regexp.Regexp // which cells were measured; nil: all
 	before []string       // how the others were: the lines that say so
+	part   portion        // of the incidents; zero: all
 }
 
 func begin(suite string) string { return "<!-- begin " + suite + " -->" }
@@ -37,12 +38,19 @@ func (r record) section() string {
 	if r.some != nil {
 		command = fmt.Sprintf("-cells '%v' %s", r.some, r.name)
 	}
+	if r.part.n > 0 {
+		command = fmt.Sprintf("-part %v %s", r.part, command)
+	}
 	fmt.Fprintf(&b, "version %d, seed %d, %s, commit %s, `go run ./internal/accuracy %s`, %d s\n\n",
 		r.version, r.seed, r.date, r.commit, command, int(r.took.Seconds()))
 	b.WriteString("| cell | share | s.e. | runs | target | |\n|---|---:|---:|---:|---|---|\n")
 	var notes []string
 	for _, c := range r.cells {
 		verdict := ""
+		if c.runs == 0 { // of a part that holds none
+			fmt.Fprintf(&b, "| %s | 0.0 %% | 0.0 | 0 | %s | |\n", c.name, c.target)
+			continue
+		}
 		switch {
 		case !c.target.bound():
 		case c.target.met(c.share()):
@@ -116,6 +124,31 @@ func (r *record) fill(doc string) error {
 		if !strings.Contains(line, fmt.Sprintf("-cells '%v' ", r.some)) { // the same cells again: that line is of no cell any more
 			r.before = append(r.before, line)
 		}
+	}
+	return nil
+}
+
+// join adds what the suite's section of a document counts, of other parts of the incidents.
+func (r *record) join(doc string) error {
+	version, rows, ok := read(doc, r.name)
+	if !ok || version != r.version || len(rows) != len(r.cells) {
+		return fmt.Errorf("%s: no other part of version %d is recorded: begin with -part 1/%d", r.name, r.version, r.part.n)
+	}
+	for i := range r.cells {
+		c := &r.cells[i]
+		if rows[i].name != c.name {
+			return fmt.Errorf("%s: %q is recorded where %q is measured: begin with -part 1/%d", r.name, rows[i].name, c.name, r.part.n)
+		}
+		c.hits += int(math.Round(rows[i].percent / 100 * float64(rows[i].runs)))
+		c.runs += rows[i].runs
+	}
+	from := strings.Index(doc, begin(r.name))
+	section := doc[from : from+strings.Index(doc[from:], end(r.name))]
+	for _, line := range versionLine.FindAllString(section, -1) {
+		if strings.Contains(line, fmt.Sprintf("-part %v ", r.part)) {
+			return fmt.Errorf("%s: part %v is recorded", r.name, r.part)
+		}
+		r.before = append(r.before, line)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -59,6 +60,24 @@ func wanted(runs int, names ...string) int {
 	}
 	return runs
 }
+
+// A portion is the k-th of n parts of the incidents; the zero portion is all of them.
+type portion struct{ k, n int }
+
+// part is the portion that is measured.
+var part portion
+
+func (p *portion) set(s string) error {
+	if _, err := fmt.Sscanf(s, "%d/%d", &p.k, &p.n); err != nil || p.k < 1 || p.k > p.n {
+		return fmt.Errorf("%q is no part such as 2/8", s)
+	}
+	return nil
+}
+
+func (p portion) String() string { return fmt.Sprintf("%d/%d", p.k, p.n) }
+
+// has reports whether the i-th incident is of the portion.
+func (p portion) has(i int) bool { return p.n == 0 || i%p.n == p.k-1 }
 
 var added []suite
 
