@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -62,6 +63,16 @@ func TestBinsHoldAnyCount(t *testing.T) {
 			left.add(b, n)
 		} else {
 			right.add(b, n)
+		}
+		if i > 4*mostFew {
+			continue
+		}
+		got := map[int16]int64{}
+		for b, c := range whole.all() {
+			got[b] = c
+		}
+		if !maps.Equal(got, want) { // few, and no longer so
+			t.Fatalf("after %d: %v, want %v", i, got, want)
 		}
 	}
 	for b, c := range right.all() {

@@ -80,10 +80,26 @@ func (f *Folder) siblings(r *Record, parent int) {
 			last = min(i+2, last)
 		}
 		for _, b := range f.groups[i+1 : last] {
+			if len(a.calls) == 1 && len(b.calls) == 1 { // as most are
+				f.once(r, a, b)
+				continue
+			}
 			f.order(r, a, b)
 			f.order(r, b, a)
 		}
 	}
+}
+
+// once is order, both ways, of two slots that were called once.
+func (f *Folder) once(r *Record, a, b slotGroup) {
+	ca, cb := &r.Calls[a.calls[0]], &r.Calls[b.calls[0]]
+	if !takesPart(ca) || !takesPart(cb) {
+		return
+	}
+	oa, ob := ca.Outer(), cb.Outer()
+	ha, hb := f.host(oa.Proc), f.host(ob.Proc)
+	f.count(SlotPair{a.slot, b.slot, f.crossed(r, ha, hb)}, touching(int64(ob.Start-oa.End), ca, cb, ha == hb))
+	f.count(SlotPair{b.slot, a.slot, f.crossed(r, hb, ha)}, touching(int64(oa.Start-ob.End), cb, ca, ha == hb))
 }
 
 // takesPart reports whether a call takes part in orders: losers end when the

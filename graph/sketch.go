@@ -16,9 +16,12 @@ type Sketch struct {
 	bins bins
 }
 
-// bins counts bins, in pages of neighbours: lengths of one kind lie close together,
-// and sketches are added to for every pair of calls of every request.
+// bins counts bins: a few as a list, more in pages of neighbours, since lengths of one
+// kind lie close together, and sketches are added to for every pair of calls of every
+// request.
 type bins struct {
+	few []binCount // ascending, while there are no pages
+
 	first  int32    // the page that dir begins with
 	dir    []uint16 // of each page: 1 + its place in counts; 0: it has no counts
 	counts []uint32
@@ -32,11 +35,61 @@ const (
 	pageBins = 1 << pageBits
 )
 
+// mostFew is how many bins are a list. There are many sketches of few lengths, of a second
+// of an edge between two processes, which are far apart.
+const mostFew = 48
+
+type binCount struct {
+	at int16
+	n  uint32
+}
+
+// addFew is add to the list, if it can hold the count.
+func (t *bins) addFew(b int16, n int64) bool {
+	lo, hi := 0, len(t.few)
+	for lo < hi {
+		if mid := int(uint(lo+hi) / 2); t.few[mid].at < b {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo < len(t.few) && t.few[lo].at == b {
+		sum := int64(t.few[lo].n) + n
+		if sum <= math.MaxUint32 {
+			t.few[lo].n = uint32(sum)
+		}
+		return sum <= math.MaxUint32
+	}
+	if len(t.few) == mostFew || n > math.MaxUint32 {
+		return false
+	}
+	t.few = append(t.few, binCount{})
+	copy(t.few[lo+1:], t.few[lo:])
+	t.few[lo] = binCount{b, uint32(n)}
+	t.used++
+	return true
+}
+
 // add adds n, which is not negative, to the count of a bin.
 func (t *bins) add(b int16, n int64) {
 	if n == 0 {
 		return
 	}
+	if t.dir == nil {
+		if t.addFew(b, n) {
+			return
+		}
+		few := t.few
+		*t = bins{}
+		for _, x := range few {
+			t.addPaged(x.at, int64(x.n))
+		}
+	}
+	t.addPaged(b, n)
+}
+
+func (t *bins) addPaged(b int16, n int64) {
 	page := int(int32(b)>>pageBits - t.first)
 	if uint(page) >= uint(len(t.dir)) || t.dir[page] == 0 {
 		page = t.grow(b)
@@ -88,6 +141,11 @@ func (t *bins) at(place int, b int16) int64 {
 // all is the bins that have counts, ascending.
 func (t *bins) all() iter.Seq2[int16, int64] {
 	return func(yield func(int16, int64) bool) {
+		for _, x := range t.few {
+			if !yield(x.at, int64(x.n)) {
+				return
+			}
+		}
 		for i, place := range t.dir {
 			if place == 0 {
 				continue

@@ -1,8 +1,6 @@
 package hypotheses
 
 import (
-	"slices"
-
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/internal/radix"
 	"github.com/tailscope/tailscope/queuewait"
@@ -46,13 +44,16 @@ func (a *Asking) ownCalls(side int) []ownCall {
 	s := a.Sides[side]
 	owners := s.Set.Calibration.Owners
 	out := []ownCall{}
-	type stretch struct{ starts, ends []trace.Time }
+	type stretch struct {
+		starts, ends []trace.Time
+		of           []int32 // of each that began: its place in where; -1 of none
+	}
 	busy := map[graph.ProcID]*stretch{}
 	type at struct {
 		out      int
-		start    trace.Time
 		ns       int64
 		siblings int
+		others   int // at work when it began, siblings among them
 	}
 	var where []at
 	var own []int64
@@ -102,27 +103,40 @@ func (a *Asking) ownCalls(side int) []ownCall {
 			if i >= maxSiblings {
 				siblings++ // itself
 			}
+			of := int32(-1)
 			if k := index[x.call]; k >= 0 {
-				where = append(where, at{int(k), x.start, int64(x.end - x.start), siblings})
+				of = int32(len(where))
+				where = append(where, at{out: int(k), ns: int64(x.end - x.start), siblings: siblings})
 			}
 			b := busy[x.proc]
 			if b == nil {
 				b = &stretch{}
 				busy[x.proc] = b
 			}
-			b.starts, b.ends = append(b.starts, x.start), append(b.ends, x.end)
+			b.starts, b.ends, b.of = append(b.starts, x.start), append(b.ends, x.end), append(b.of, of)
 		}
 	}
 	for _, b := range busy {
-		radix.Ints(b.starts)
 		radix.Ints(b.ends)
+		order, ended := radix.Order(len(b.starts), func(i int) int64 { return int64(b.starts[i]) }), 0
+		for began := 0; began < len(order); { // those that begin together are at work together
+			first := began
+			for began < len(order) && order[began].Key == order[first].Key {
+				began++
+			}
+			for ended < len(b.ends) && int64(b.ends[ended]) <= order[first].Key {
+				ended++
+			}
+			for _, x := range order[first:began] {
+				if n := b.of[x.Place]; n >= 0 {
+					where[n].others = began - ended
+				}
+			}
+		}
 	}
 	sums := make([]float64, len(out))
 	for _, x := range where {
-		b := busy[out[x.out].proc]
-		began, _ := slices.BinarySearch(b.starts, x.start+1)
-		ended, _ := slices.BinarySearch(b.ends, x.start+1)
-		sums[x.out] += float64(x.ns) * float64(max(0, began-ended-x.siblings))
+		sums[x.out] += float64(x.ns) * float64(max(0, x.others-x.siblings))
 	}
 	for i := range out {
 		if out[i].ns > 0 {

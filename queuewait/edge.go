@@ -81,18 +81,27 @@ func (d *Data) edges(floors, leads *Floors, own leads) map[EdgeKey][]Call {
 		bySlot[site][slot] = m[k]
 		return m[k]
 	}
+	sizes := make([]int, d.Dict.Slots())
+	for i := range d.Queues.events.list {
+		sizes[d.Queues.events.list[i].Slot]++
+	}
+	add := func(slot graph.SlotID, site Site, c Call) {
+		list := of(slot, site)
+		if len(*list) == cap(*list) {
+			*list = slices.Grow(*list, sizes[slot])
+		}
+		*list = append(*list, c)
+	}
 	for i := range d.Queues.events.list {
 		x := &d.Queues.events.list[i]
 		gap := x.Client.Duration() - x.Served.Duration()
 		if s := d.Dict.SlotAt(x.Slot); x.Callee == graph.NoProc && !x.Left && s.Callee.Service == 0 && !speaks[x.Slot] {
-			list := of(x.Slot, Inside)
-			*list = append(*list, Call{Slot: x.Slot, Caller: x.Caller, Callee: graph.NoProc, Asked: x.Client.Start, Given: x.Client.Start, Done: x.Client.End})
+			add(x.Slot, Inside, Call{Slot: x.Slot, Caller: x.Caller, Callee: graph.NoProc, Asked: x.Client.Start, Given: x.Client.Start, Done: x.Client.End})
 		}
 		if x.Left || x.Callee == graph.NoProc || gap < 0 {
 			continue
 		}
-		list := of(x.Slot, Between)
-		*list = append(*list, d.between(floors, x, gap))
+		add(x.Slot, Between, d.between(floors, x, gap))
 	}
 	for n := range own.ns {
 		c, ns := own.call[n], max(own.ns[n], 0)
@@ -102,9 +111,8 @@ func (d *Data) edges(floors, leads *Floors, own leads) map[EdgeKey][]Call {
 		if !d.Queues.events.kept(c.Client.Start) {
 			continue // its neighbours are not there either
 		}
-		list := of(c.Slot, Lead)
 		floor, _ := leads.Of(c.Slot)
-		*list = append(*list, Call{
+		add(c.Slot, Lead, Call{
 			Slot: c.Slot, Caller: c.Client.Proc, Callee: graph.NoProc,
 			Asked: c.Client.Start - trace.Time(ns), Given: c.Client.Start, Done: c.Client.End, Wait: floor.Wait(ns),
 		})

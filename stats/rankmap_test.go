@@ -1,6 +1,9 @@
 package stats
 
-import "testing"
+import (
+	"sort"
+	"testing"
+)
 
 func TestRankMap(t *testing.T) {
 	from := sample(t, Requests{Latency: []int64{10, 20, 20, 30}})
@@ -45,5 +48,31 @@ func TestRankMapOfASampleToItselfChangesNothing(t *testing.T) {
 	empty := sample(t, Requests{})
 	if NewRankMap(empty, s).At(5, 0) != 5 || NewRankMap(s, empty).At(5, 0) != 5 {
 		t.Error("with an empty side values must stay as they are")
+	}
+}
+
+// TestRankHoldsAsSearched holds the look near a rank's share of all to the search that it stands for: of equal weights,
+// where it is exact, of few heavy ones, where it is far off, and at both ends.
+func TestRankHoldsAsSearched(t *testing.T) {
+	for name, weight := range map[string]func(i int) float64{
+		"equal":       func(int) float64 { return 1 },
+		"of seven":    func(i int) float64 { return float64(1 + i%7) },
+		"heavy last":  func(i int) float64 { return 1 + 1e6*float64(i/990) },
+		"heavy first": func(i int) float64 { return 1 + 1e6*float64((999-i)/990) },
+	} {
+		for _, n := range []int{1, 2, 10, 1000} {
+			l, w := make([]int64, n), make([]float64, n)
+			for i := range l {
+				l[i], w[i] = int64(i), weight(i)
+			}
+			s := sample(t, Requests{Latency: l, Weight: w})
+			for k := range 4000 {
+				rank := s.Weight() * (float64(k)/3900 - 0.01)
+				want := sort.Search(n, func(i int) bool { return s.cum[i+1] > rank })
+				if got := s.holds(rank); got != want {
+					t.Fatalf("%s, %d: rank %v at place %d, searched %d", name, n, rank, got, want)
+				}
+			}
+		}
 	}
 }

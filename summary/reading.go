@@ -215,6 +215,7 @@ func Read(base, cur []*Summary, o Options) *Reading {
 		}
 		set.Graph, set.Queues = joined.Graph, joined.Queues
 		set.remap(codes[side].Then(m))
+		joined.Graph, joined.Queues = graph.NewFold(), queuewait.NewFold() // their memory is free
 		slices.SortFunc(set.Records, (*graph.Record).Compare)
 		set.RunOf = make([]int32, len(set.Records))
 		for i, rec := range set.Records {
@@ -222,7 +223,9 @@ func Read(base, cur []*Summary, o Options) *Reading {
 				set.RunOf[i] = runOf[rec]
 			}
 		}
-		set.settle()
+		if set.Kept == 0 { // of a sample memory is short
+			set.settle()
+		}
 	})
 	recount := r.fold()
 	r.resolution = resolve(dict, r.Sets, r.folding)
