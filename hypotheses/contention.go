@@ -186,6 +186,7 @@ func (a *Asking) lockFinding(b *queue) Finding {
 	f.Check.Question = "does one process ever have two of these calls in flight, and is there a pool that says it is full?"
 	f.Check.Rival = "client-wait: a connection pool of one"
 	f.Check.IfThis, f.Check.IfRival = "never two, and every pool has idle places", "the pool's max is 1"
+	f.Open = b.v.Sides[summary.Current].Pool == nil // a pool that says nothing of itself may be one of one
 	f.Factor = a.waitBack(b, 1-b.mix)
 	return f
 }

@@ -103,6 +103,10 @@ func (a *Asking) whyStill(s *standstill, f *Finding) {
 		text = "neither garbage collection nor a CPU quota accounts for it: look at the machine (a frozen or migrated VM, swap, a stopped process)"
 	}
 	f.Evidence = append(f.Evidence, says("metrics", 0, "%s", text))
+	if a.cur().Set.Sampled() && !told[metric.EventLoopLag] {
+		f.Doubtful = true
+		f.Warnings = append(f.Warnings, "not all requests have traces: work of one that has none may have kept the only thread, and would be the cause")
+	}
 }
 
 // onQuota reports whether stops end in step with the period of a CPU quota, after one or several of them: what a timer starts has

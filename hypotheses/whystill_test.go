@@ -26,6 +26,12 @@ type word struct {
 // against is the ranking of the endpoint of front of two drawn sets, with what runtimes say of each.
 func against(t *testing.T, texts [2]string, words [2][]word) (*Comparison, *Ranking) {
 	t.Helper()
+	return sampledAgainst(t, 1, texts, words)
+}
+
+// sampledAgainst is against where each trace stands for so many requests.
+func sampledAgainst(t *testing.T, stands int64, texts [2]string, words [2][]word) (*Comparison, *Ranking) {
+	t.Helper()
 	var sides [2]*summary.Summary
 	for i := range texts {
 		store := trace.NewStore(trace.NewTables())
@@ -34,7 +40,7 @@ func against(t *testing.T, texts [2]string, words [2][]word) (*Comparison, *Rank
 		}
 		sides[i] = summary.New()
 		sides[i].AddSpans(store, func(*trace.Store, trace.SpanRef, bool) graph.Judgement {
-			return graph.Judgement{Weight: graph.OneRequest}
+			return graph.Judgement{Weight: stands * graph.OneRequest}
 		})
 		tables := trace.NewTables()
 		ms := metric.NewStore(tables)
@@ -160,6 +166,28 @@ func TestWhatStoppedAProcessIsToldOrAskedFor(t *testing.T) {
 		}
 		if len(c.asks) == 0 && told(&f, "cannot be told") {
 			t.Errorf("%s: asks for more: %+v", c.name, f.Evidence)
+		}
+	}
+}
+
+// Where not all requests have traces, one without may have kept the only thread of a process: unless something tells that
+// none did, a stop is no strong cause.
+func TestAStopOfSampledTracesMayBeWorkThatWasNotKept(t *testing.T) {
+	texts := [2]string{relay(1, goesOn, inTime), relay(2, halting("users", false, false), inTime)}
+	for _, c := range []struct {
+		name   string
+		stands int64
+		words  [2][]word
+		weak   bool
+	}{
+		{"all are kept", 1, [2][]word{}, false},
+		{"one in four", 4, [2][]word{}, true},
+		{"one in four, garbage", 4, [2][]word{{{"users", "go.gc.pause.duration", "s", true, 0.1}}, {{"users", "go.gc.pause.duration", "s", true, 4}}}, false},
+	} {
+		_, r := sampledAgainst(t, c.stands, texts, c.words)
+		f := first(t, r)
+		if f.Kind != "pause" || f.Service != "users" || (f.Strength == Weak) != c.weak || (len(f.Warnings) > 0) != c.weak {
+			t.Errorf("%s: first is %s %s, %s, %q", c.name, f.Kind, f.Service, f.Strength, f.Warnings)
 		}
 	}
 }
