@@ -137,7 +137,20 @@ func lookAt(requests []request, windows int) (soon []float64, whole []bool) {
 	}
 	for w := 1; w < windows; w++ {
 		begins := float64(w) * length
-		base := window(between(begins-lookHistory*length, begins), true)
+		var calm, earlier []int // a window in which a regression was found is no baseline, unless there is no other
+		for v := range w {
+			if earlier = append(earlier, v); !whole[v] || w-v > lookHistory {
+				calm = append(calm, v)
+			}
+		}
+		if len(calm) == 0 {
+			calm = earlier
+		}
+		var before []request
+		for _, v := range calm[max(0, len(calm)-lookHistory):] {
+			before = append(before, between(float64(v)*length, float64(v+1)*length)...)
+		}
+		base := window(before, true)
 		told := func(until, alpha float64) bool {
 			cur := between(begins, until)
 			if len(cur) == 0 {
