@@ -204,6 +204,12 @@ func replaced(caller, op string, match func(sim.Step) bool, f func(sim.Step) sim
 				if in(st.Branches) {
 					return true
 				}
+			case *sim.Lock:
+				held := []sim.Step{st.Step}
+				if in(held) {
+					st.Step = held[0]
+					return true
+				}
 			}
 		}
 		return false
