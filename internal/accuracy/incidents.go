@@ -177,6 +177,9 @@ func rankingCells(seed uint64, runs int) []cell {
 	}
 	for i := range runs {
 		for n, sc := range scenario.List() {
+			if !part.has(n) {
+				continue
+			}
 			sampled := strings.Contains(sc.Name, "sampled")
 			for _, c := range conditions {
 				if sampled && c.head > 0 || n%c.every > 0 || c.blind && sc.Metered || !chosen(sc, c) {
@@ -199,7 +202,10 @@ func rankingCells(seed uint64, runs int) []cell {
 				}
 			}
 		}
-		for _, name := range []string{"mercury/service-time", "mesh/network", "checkout/service-time"} {
+		for n, name := range []string{"mercury/service-time", "mesh/network", "checkout/service-time"} {
+			if !part.has(n) {
+				continue
+			}
 			sc, err := scenario.Find(name)
 			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -249,6 +255,9 @@ func randomCells(seed uint64, runs int) []cell {
 	for i := range runs * randomIncidents {
 		// Seeds of incidents do not overlap between runs.
 		at, c := seed*1000+uint64(i), conditions[i%len(conditions)]
+		if !part.has(i) {
+			continue
+		}
 		if only != nil && !only.MatchString(fmt.Sprintf("random-%d, %s", at, c.name)) { // what it is takes long to know
 			continue
 		}
