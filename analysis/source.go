@@ -20,13 +20,14 @@ type source struct {
 	fold *metric.Fold // of points that set has no more
 }
 
-// Shares of the memory, as its parts: what spans may take at a time, and the
-// records of all runs. Spans take up to twice their share while their columns
-// grow; an analysis takes about five times what its records do, when no spans are
-// left.
+// Shares of the memory, as its parts: what spans may take at a time, the records
+// of all runs, and their folds. Spans take up to twice their share while their
+// columns grow; an analysis takes about five times what its records do, and three
+// times what is kept of calls one by one, when no spans are left.
 const (
 	storeShare = 4
 	keptShare  = 8
+	foldShare  = 8
 )
 
 func (o *Options) storeBytes() int64 {
@@ -36,12 +37,13 @@ func (o *Options) storeBytes() int64 {
 	return max(o.Memory/storeShare, 1)
 }
 
-// Bound drops records of runs that are beyond their share of Memory, if any are.
-// Which are left depends on the content of the runs alone.
+// Bound drops records of runs that are beyond their share of Memory, if any are, and
+// makes their folds coarser. What is left depends on the content of the runs alone.
 func (o *Options) Bound(runs ...*summary.Summary) {
 	n := int64(max(len(o.Baseline)+len(o.Current), len(runs)))
 	for _, r := range runs {
 		if o.Memory > 0 {
+			r.BoundFolds(o.Memory / foldShare / n)
 			r.Bound(o.Memory / keptShare / n)
 		}
 	}
