@@ -206,9 +206,13 @@ func (a *Asking) alone(slot graph.SlotID, f *Finding) {
 	if crowds {
 		f.Check.Outcome = prose.Sprintf("with at most %.2g others at work %s where it was %s, with %.2g or more %s where it was %s", is.few, prose.Ns(is.alone.mean()), prose.Ns(was.alone.mean()), is.many, prose.Ns(is.among.mean()), prose.Ns(was.before().mean()))
 	}
-	if b.most < steeper {
+	if b.most < steeper { // as many times longer among others as alone
 		f.Check.Outcome += "; " + b.outcome
-		return // as many times longer among others as alone
+		if a.cur().Set.Sampled() {
+			f.Check.Outcome += "; of the others only those of kept requests are known"
+			f.Open = true
+		}
+		return
 	}
 	if was, is, ok := a.slopes(slot); ok && is.above(was) >= doubtZ {
 		f.Check.Against = true
