@@ -35,11 +35,14 @@ var newHop = Cause{
 
 // newSlots is the calls to others that only the current side makes, but for
 // those below another such call.
-func (a *Asking) newSlots() []graph.SlotID {
+func (a *Asking) newSlots() []graph.SlotID { return a.onlyOf(summary.Current) }
+
+// onlyOf is the calls to others that only one side makes, but for those below another such call.
+func (a *Asking) onlyOf(side int) []graph.SlotID {
 	var out []graph.SlotID
-	for slot := range a.slots[summary.Current] {
+	for slot := range a.slots[side] {
 		s := a.slot(slot)
-		if len(a.slots[summary.Baseline][slot]) > 0 || s.Parent == graph.NoSlot || len(a.slots[summary.Baseline][s.Parent]) == 0 {
+		if len(a.slots[1-side][slot]) > 0 || s.Parent == graph.NoSlot || len(a.slots[1-side][s.Parent]) == 0 {
 			continue
 		}
 		if s.Caller.Service == 0 && s.Callee.Service == a.slot(s.Parent).Callee.Service {
@@ -54,27 +57,17 @@ func (a *Asking) newSlots() []graph.SlotID {
 // goneSlots is the calls to others that only the baseline makes, but for those below another such call and those that have
 // another name now. They are causes of an improvement.
 func (a *Asking) goneSlots() []graph.SlotID {
-	var out []graph.SlotID
-	for slot := range a.slots[summary.Baseline] {
+	return slices.DeleteFunc(a.onlyOf(summary.Baseline), func(slot graph.SlotID) bool {
 		s := a.slot(slot)
-		if len(a.slots[summary.Current][slot]) > 0 || s.Parent == graph.NoSlot || len(a.slots[summary.Current][s.Parent]) == 0 {
-			continue
-		}
-		if s.Caller.Service == 0 && s.Callee.Service == a.slot(s.Parent).Callee.Service {
-			continue
-		}
-		renamed := false
 		for now := range a.slots[summary.Current] {
 			o := a.slot(now)
-			renamed = renamed || o.Parent == s.Parent && (s.Caller.Service != 0 && o.Caller == s.Caller ||
-				len(a.slots[summary.Baseline][now]) == 0 && o.Callee.Service == s.Callee.Service && o.Peer == s.Peer)
+			if o.Parent == s.Parent && (s.Caller.Service != 0 && o.Caller == s.Caller ||
+				len(a.slots[summary.Baseline][now]) == 0 && o.Callee.Service == s.Callee.Service && o.Peer == s.Peer) {
+				return true
+			}
 		}
-		if !renamed {
-			out = append(out, slot)
-		}
-	}
-	slices.Sort(out)
-	return out
+		return false
+	})
 }
 
 // lost is the calls of a parent that only the baseline makes.
