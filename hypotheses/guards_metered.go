@@ -72,7 +72,7 @@ func (c *Comparison) stratifiedGuard(t *Telemetry) (Guard, bool) {
 		if text != "" {
 			text += "; "
 		}
-		text += fmt.Sprintf("%s counted %.0f requests and the %s traces stand for %.0f", of[i][0].Name, counted, sideName(i), traced)
+		text += prose.Sprintf("%s counted %.0f requests and the %s traces stand for %.0f", of[i][0].Name, counted, sideName(i), traced)
 		switch m := biased[i]; {
 		case m == nil:
 			text += ", whose lengths agree"

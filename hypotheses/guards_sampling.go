@@ -163,7 +163,7 @@ func (c *Comparison) samplingGuard(t *Telemetry) Guard {
 		g.Detail = fmt.Sprintf("%s and %s of the requests were sampled, and are weighted", prose.Percent(rate[0]), prose.Percent(rate[1]))
 	}
 	if cov[0] != nil && cov[1] != nil {
-		g.Detail += fmt.Sprintf("; the metrics counted %.0f and %.0f requests where the traces stand for %.0f and %.0f, with p%g in %s and %s",
+		g.Detail += prose.Sprintf("; the metrics counted %.0f and %.0f requests where the traces stand for %.0f and %.0f, with p%g in %s and %s",
 			cov[0].counted, cov[1].counted, cov[0].traced, cov[1].traced, 100*c.Options.Quantile, cov[0].bounds(), cov[1].bounds())
 		if n := cov[0].looked + cov[1].looked; n > 0 {
 			g.Detail += fmt.Sprintf("; the traces of %d of %d exemplars are here", cov[0].found+cov[1].found, n)

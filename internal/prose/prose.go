@@ -89,7 +89,8 @@ func PValue(p float64) string {
 
 // Sprintf is [fmt.Sprintf] in whose result the verb %g with a precision writes
 // a number as people do: that many significant digits or all of the whole
-// part, no closing zeros, thousands separated. So does %d without a width.
+// part, no closing zeros, thousands separated. So do %d without a width, and %f with a
+// precision alone.
 func Sprintf(format string, args ...any) string {
 	as := make([]any, len(args))
 	for i, a := range args {
@@ -112,6 +113,10 @@ type number float64
 func (v number) Format(f fmt.State, verb rune) {
 	x := float64(v)
 	digits, ok := f.Precision()
+	if verb == 'f' && fmt.FormatString(f, verb) == fmt.Sprintf("%%.%df", digits) && !math.IsInf(x, 0) && !math.IsNaN(x) {
+		f.Write([]byte(Decimal(x, digits)))
+		return
+	}
 	if a := math.Abs(x); verb != 'g' || !ok || a < 1e-4 && a > 0 || math.IsInf(x, 0) || math.IsNaN(x) {
 		fmt.Fprintf(f, fmt.FormatString(f, verb), x)
 		return

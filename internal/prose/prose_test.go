@@ -27,6 +27,9 @@ func TestSprintf(t *testing.T) {
 			t.Errorf("%v: %q, want %q", c.v, got, c.want)
 		}
 	}
+	if got, want := Sprintf("%.0f, %.1f and %6.1f of %f", 2100.0, -1234.56, 1234.0, 1000.0), "2,100, −1,234.6 and 1234.0 of 1000.000000"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 	if got, want := Sprintf("%d of %s of %d, %.1f %%, %.2g and %05d", 1887, "a", int64(3), 12.34, 1500.0, 42), "1,887 of a of 3, 12.3 %, 1,500 and 00042"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
