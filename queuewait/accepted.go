@@ -74,6 +74,15 @@ func (s *shift) wait(i, k int) int64 {
 	return max(0, int64(s.ends[i-k]-s.took[i].Start))
 }
 
+// until is how long that was until a worker went on, which takes some time after it is free.
+func (s *shift) until(i, k int, wake int64) int64 {
+	w := s.wait(i, k)
+	if w > 0 {
+		w += wake
+	}
+	return min(w, s.took[i].first)
+}
+
 // most is the most spans that one process had open at once.
 func (c crew) most() int {
 	most := 0
@@ -139,6 +148,8 @@ const (
 	wakeUp = 500_000
 	// outOfTurn is the share of the waits that may be longer than what there is.
 	outOfTurn = 0.05
+	// minSpells is in how many stretches they must wait, if they make no calls.
+	minSpells = 10
 	// ksChance over the root of their number is by how much two lists' shares below a time differ at the most by chance, 95 of
 	// 100 times. fewUnlike is how small that must be for it to tell, and fewWithCalls where calls show when waits ended. mostUnlike and
 	// withChance, of what is by chance, are what they may differ by: of workers 0.03 and half of it, of locks around a half twice that.
@@ -156,9 +167,11 @@ type fit struct {
 	leaves     int     // of them, those that make no call
 	late       int     // of them, those that would be longer than what there is
 	free       int     // those that found a worker free
+	spells     int     // how often one waited after one that did not
 	wait       float64 // the mean of the waits, ns
 	own, alone float64 // the mean time without it of those that waited, and of those that found a worker free
 	off, sure  float64 // by how much the first is longer, of the same process and slot, and two standard errors of it
+	wake       float64 // what of it is the time that a worker takes to go on
 
 	by map[[2]int32]*owns
 }
@@ -187,7 +200,7 @@ func (f *fit) differs() (most, chance float64) {
 				points = append(points, point{x, -sign * w / n0})
 			}
 			for _, x := range g[1] {
-				points = append(points, point{x + sign*little, sign * w / n1})
+				points = append(points, point{x - f.wake + sign*little, sign * w / n1})
 			}
 		}
 		slices.SortFunc(points, func(a, b point) int { return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.w, b.w)) })
@@ -209,6 +222,7 @@ func (c crew) suits(k int) fit {
 	f.by = map[[2]int32]*owns{}
 	for _, p := range slices.Sorted(maps.Keys(c)) {
 		s := c[p]
+		last := 1
 		for i := range s.took {
 			t := &s.took[i]
 			w := s.wait(i, k)
@@ -229,6 +243,10 @@ func (c crew) suits(k int) fit {
 			default:
 				f.free++
 			}
+			if kind > last {
+				f.spells++
+			}
+			last = kind
 			key := [2]int32{int32(p), int32(t.slot)}
 			g := f.by[key]
 			if g == nil {
@@ -238,7 +256,7 @@ func (c crew) suits(k int) fit {
 			g[kind] = append(g[kind], float64(t.first-w))
 		}
 	}
-	if f.waits < minWaits || f.free < minWaits {
+	if f.waits == 0 || f.free == 0 {
 		return f
 	}
 	f.wait /= float64(f.waits)
@@ -267,6 +285,9 @@ func (c crew) suits(k int) fit {
 		return f
 	}
 	f.off, f.sure = f.off/weight, 2*math.Sqrt(variance)/weight
+	if f.off > f.sure && f.calling() { // without calls a worker that takes its time is more work, or another number of workers
+		f.wake = min(f.off, float64(handOverWindows[len(handOverWindows)-1]), f.wait/2)
+	}
 	return f
 }
 
@@ -281,18 +302,27 @@ func moments(list []float64) (mean, variance float64) {
 	return mean, variance
 }
 
-// holds reports whether there are as many workers.
-func (f *fit) holds() bool {
-	if f.waits < minWaits || f.free < minWaits || float64(f.late) > outOfTurn*float64(f.waits) || f.sure > inTurn*f.wait ||
-		math.Abs(f.off) > inTurn*f.wait+f.sure || math.Abs(f.off) > inTurn*f.alone+wakeUp+f.sure {
+// calling reports whether most of those that waited make calls, which show when their waits ended.
+func (f *fit) calling() bool { return 2*f.leaves <= f.waits }
+
+// holds reports whether there are as many workers, by what those that waited and those that did not took. Of a side on whose other side
+// there are, few that waited do not matter, as long as they do not contradict it.
+func (f *fit) holds(known bool) bool {
+	off := math.Abs(f.off - f.wake)
+	if f.waits == 0 || f.free == 0 || float64(f.late) > outOfTurn*float64(f.waits) || off > inTurn*f.wait+f.sure || off > inTurn*f.alone+wakeUp+f.sure {
 		return false
 	}
 	most, chance := f.differs()
-	few := fewUnlike
-	if 2*f.leaves <= f.waits {
-		few = fewWithCalls
+	if known {
+		return most <= max(mostUnlike, chance)
 	}
-	return chance <= few && most <= max(mostUnlike, withChance*chance)
+	few := fewUnlike
+	if f.calling() {
+		few = fewWithCalls
+	} else if f.spells < minSpells {
+		return false // a bad hour and a good one differ by more than waits
+	}
+	return f.waits >= minWaits && f.free >= minWaits && f.sure <= inTurn*f.wait && chance <= few && most <= max(mostUnlike, withChance*chance)
 }
 
 // workers is how many suit a crew best; k is 0 where no number does.
@@ -312,12 +342,12 @@ func (c crew) workers() fit {
 		if f.waits < minWaits {
 			break // more workers leave fewer waits
 		}
-		if f.holds() && (best.k == 0 || math.Abs(f.off)/f.wait < math.Abs(best.off)/best.wait) {
+		if f.holds(false) && (best.k == 0 || math.Abs(f.off)/f.wait < math.Abs(best.off)/best.wait) {
 			best = f
 		}
 	}
 	if best.k > 0 && some.size() < c.size() {
-		if best = c.suits(best.k); !best.holds() {
+		if best = c.suits(best.k); !best.holds(false) {
 			best = fit{}
 		}
 	}
@@ -328,6 +358,7 @@ func (c crew) workers() fit {
 type accepted struct {
 	crew    crew
 	workers int
+	wake    int64   // how long after a worker is free the next request goes on
 	off     float64 // by what part of them they may be longer or shorter
 }
 
@@ -347,7 +378,7 @@ func (v *Verdict) Accepted(side int, c *graph.Call) (likely, least, most int64) 
 	if !ok {
 		return 0, 0, 0
 	}
-	likely = min(s.wait(i, x.workers), s.took[i].first)
+	likely = s.until(i, x.workers, x.wake)
 	off := int64(x.off * float64(likely))
 	return likely, likely - off, min(likely+off, s.took[i].first)
 }
@@ -461,7 +492,8 @@ func (a *asker) queueWithin(crews [2]crew, fits [2]fit, of func(graph.SlotID) bo
 	off := 0.0
 	for i := range fits {
 		if f := &fits[i]; f.k > 0 {
-			off = max(off, min(1, (math.Abs(f.off)+f.sure)/f.wait))
+			off = max(off, min(1, (math.Abs(f.off-f.wake)+f.sure)/f.wait))
+			a.v.WakeUp = max(a.v.WakeUp, int64(f.wake))
 		}
 	}
 	for i, c := range crews {
@@ -476,11 +508,14 @@ func (a *asker) queueWithin(crews [2]crew, fits [2]fit, of func(graph.SlotID) bo
 		most := c.most()
 		s.Limit, s.Shown = fits[i].k, fits[i].k > 0
 		if s.Limit == 0 {
-			s.Limit = max(fits[1-i].k, most)
+			s.Limit = most
+			if f := c.suits(fits[1-i].k); most <= f.k || f.holds(true) {
+				s.Limit, s.Shown = f.k, f.waits >= minWaits
+			}
 		}
 		s.Plateau = Plateau{Waits: fits[i].waits, K: fits[i].k, Peak: most, Procs: len(c)}
-		a.v.accepted[i] = &accepted{c, s.Limit, off}
-		a.calls[i][a.key] = c.calls(s.Limit)
+		a.v.accepted[i] = &accepted{c, s.Limit, a.v.WakeUp, off}
+		a.calls[i][a.key] = c.calls(s.Limit, a.v.WakeUp)
 		a.sums(i, s)
 		if p := a.pool(i, ExecutorKind); p != nil && p.Limit.Seconds > 0 && int(p.Limit.P50) == s.Limit {
 			s.FromPool, a.v.Resource = true, p.Name
@@ -525,13 +560,13 @@ func (a *asker) sums(i int, s *Side) {
 }
 
 // calls is what a crew of k workers took, one by one.
-func (c crew) calls(k int) []Call {
+func (c crew) calls(k int, wake int64) []Call {
 	var out []Call
 	for _, p := range slices.Sorted(maps.Keys(c)) {
 		s := c[p]
 		for i := range s.took {
 			t := &s.took[i]
-			w := min(s.wait(i, k), t.first)
+			w := s.until(i, k, wake)
 			given := t.Start + trace.Time(w)
 			out = append(out, Call{Slot: t.slot, Caller: graph.NoProc, Callee: p, Asked: t.Start, Given: given, GivenThere: given, Done: t.End,
 				Wait: w, Served: trace.Interval{Start: given, End: t.End}})

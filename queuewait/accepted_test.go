@@ -30,7 +30,10 @@ func visits(seed uint64, n int, gap float64, own func(*rand.Rand) (before, after
 }
 
 // workers serve in order.
-func workers(k int) func([]visit) {
+func workers(k int) func([]visit) { return drowsy(k, 0) }
+
+// drowsy ones take a while to go on.
+func drowsy(k int, wake int64) func([]visit) {
 	return func(list []visit) {
 		free := make([]int64, k)
 		for i := range list {
@@ -41,7 +44,10 @@ func workers(k int) func([]visit) {
 					p = j
 				}
 			}
-			v.given = max(v.at, free[p])
+			v.given = v.at
+			if free[p] > v.at {
+				v.given = free[p] + wake
+			}
 			v.ended = v.given + v.before + v.after
 			free[p] = v.ended
 		}
@@ -99,7 +105,7 @@ func shared(cpus float64) func([]visit) {
 }
 
 // desk is what two processes record of visits, each of which takes turns with the other.
-func desk(t *testing.T, list []visit, works func([]visit), calls bool) *Data {
+func desk(t *testing.T, list []visit, works func([]visit), calls bool, also ...func(*trace.Store)) *Data {
 	t.Helper()
 	s := trace.NewStore(trace.NewTables())
 	var halves [2][]visit
@@ -120,6 +126,9 @@ func desk(t *testing.T, list []visit, works func([]visit), calls bool) *Data {
 			}
 		}
 	}
+	for _, f := range also {
+		f(s)
+	}
 	return data(s)
 }
 
@@ -129,7 +138,8 @@ func acceptedOf(was, is *Data) (v *Verdict, sum float64) {
 	o := NewOwners([2]*Data{was, is}, floors)
 	for _, r := range is.Records {
 		c := &r.Calls[0]
-		if v = o.Of(c, Accepted); v != nil {
+		if x := o.Of(c, Accepted); x != nil {
+			v = x
 			wait, _, _ := v.Accepted(1, c)
 			sum += float64(wait)
 		}
@@ -150,6 +160,21 @@ func skewed(r *rand.Rand) (int64, int64) {
 	return all / 10, all - all/10
 }
 
+// waited is the true waits at a desk, in all.
+func waited(list []visit, works func([]visit)) (sum float64) {
+	for h := range 2 {
+		var half []visit
+		for i := h; i < len(list); i += 2 {
+			half = append(half, list[i])
+		}
+		works(half)
+		for _, x := range half {
+			sum += float64(x.given - x.at)
+		}
+	}
+	return sum
+}
+
 func TestWorkersThatTakeTurnsTellWaitsWithinSpans(t *testing.T) {
 	for _, calls := range []bool{false, true} {
 		for _, k := range []int{1, 2, 4, 9} {
@@ -164,22 +189,48 @@ func TestWorkersThatTakeTurnsTellWaitsWithinSpans(t *testing.T) {
 					t.Errorf("%s, %d workers, calls %v: %+v", name, k, calls, v)
 					continue
 				}
-				want := 0.0
-				for h := range 2 {
-					var half []visit
-					for i := h; i < len(list); i += 2 {
-						half = append(half, list[i])
-					}
-					workers(k)(half)
-					for _, x := range half {
-						want += float64(x.given - x.at)
-					}
-				}
-				if sum < 0.999*want || sum > 1.001*want {
+				if want := waited(list, workers(k)); sum < 0.999*want || sum > 1.001*want {
 					t.Errorf("%s, %d workers, calls %v: waits of %.0f ms, want %.0f", name, k, calls, sum/1e6, want/1e6)
 				}
 			}
 		}
+	}
+}
+
+// Calls show when a worker goes on, also one that takes a while for it.
+func TestDrowsyWorkers(t *testing.T) {
+	list := visits(6, 3000, 9, between(20, 40))
+	works := drowsy(2, 3*msNS)
+	v, sum := acceptedOf(nil, desk(t, list, works, true))
+	if v == nil || v.Sides[1].Limit != 2 || v.WakeUp < 2.7*msNS || v.WakeUp > 3.3*msNS {
+		t.Fatalf("%d workers, %d ns, %s", v.Sides[1].Limit, v.WakeUp, v.Tests[0].Statement)
+	}
+	if want := waited(list, works); sum < 0.99*want || sum > 1.01*want {
+		t.Errorf("waits of %.0f ms, want %.0f", sum/1e6, want/1e6)
+	}
+}
+
+// What is a worker's for one operation is told beside others that have none, and a set in which few wait has as many as the
+// other.
+func TestOneOperationMayHaveWorkersOfItsOwn(t *testing.T) {
+	busy, calm := visits(3, 2000, 8, between(20, 40)), visits(4, 2000, 20, between(20, 40))
+	also := func(s *trace.Store) {
+		for i, v := range visits(5, 2000, 10, skewed) {
+			text := fmt.Sprintf("desk GET %d..%dns server host=d%d\n", v.at, v.at+v.before+v.after, i%2)
+			if err := tracetest.Add(s, text, 10_000+i); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	v, sum := acceptedOf(desk(t, calm, workers(2), true, also), desk(t, busy, workers(2), true, also))
+	if v == nil || v.Sides[0].Limit != 2 || v.Sides[1].Limit != 2 {
+		t.Fatalf("%+v", v)
+	}
+	if want := waited(busy, workers(2)); sum < 0.99*want || sum > 1.01*want {
+		t.Errorf("waits of %.0f ms, want %.0f", sum/1e6, want/1e6)
+	}
+	if m := v.Model; !m.OK || m.ArrivalShare() < 0.9 {
+		t.Errorf("%+v", m)
 	}
 }
 
@@ -197,8 +248,8 @@ func TestOtherCrowdsAreNoWorkers(t *testing.T) {
 	} {
 		for _, calls := range []bool{false, true} {
 			for own, f := range map[string]func(*rand.Rand) (int64, int64){"even": between(10, 20), "skewed": skewed} {
-				for _, gap := range []float64{4, 9, 12, 20} {
-					d := desk(t, visits(uint64(gap), 2000, gap, f), works, calls)
+				for _, gap := range []float64{4, 9, 12} {
+					d := desk(t, visits(uint64(gap), 1600, gap, f), works, calls)
 					if v, _ := acceptedOf(nil, d); v != nil {
 						t.Errorf("%s, %s, every %g ms, calls %v: %s", name, own, gap, calls, v.Tests[0].Statement)
 					}

@@ -24,7 +24,7 @@ const (
 
 // A Test is one question of whose queue it was, with its answer.
 type Test struct {
-	Name      string // explicit, stops, sides, hand-over, metrics, in-flight, passed
+	Name      string // explicit, stops, sides, hand-over, metrics, in-flight, passed; turns of what is Accepted
 	Says      Owner  // "" for silent
 	Decided   bool   // the first that spoke
 	Statement string
