@@ -19,7 +19,7 @@ the metrics of the pools; service-time counts as untraced there. Otherwise as in
 		run:     gapCells,
 		slow:    true,
 	})
-	try(suite{
+	add(suite{
 		name: "waits-sampled",
 		about: `
 The waits of sampled systems, without metrics: 40 % and 10 % of the traces of 4,000 requests a side, 1 % of those of 20,000. The
