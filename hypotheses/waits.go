@@ -150,10 +150,16 @@ func (b *queue) shares() {
 		b.arrivals = 1 // the holds and the places are what they were
 	case known(was) && known(is) && was.Limit > is.Limit:
 		// There are fewer places, too, and nothing tells the parts.
-	case is.PerSecond >= (1+arrivalsRose)*was.PerSecond && was.PerSecond > 0:
+	case is.PerSecond >= (1+arrivalsRose)*was.PerSecond && was.PerSecond > 0 && ratesDiffer(was, is):
 		more, longer := math.Log(is.PerSecond/was.PerSecond), math.Log(max(1, is.Hold/was.Hold))
 		b.arrivals, b.hold = more/(more+longer), longer/(more+longer)
 	}
+}
+
+// ratesDiffer reports whether rates differ by more than those of so many calls that come independently do, by two
+// standard errors of the logarithm of their ratio: of the calls of an overload few may have been served.
+func ratesDiffer(was, is *queuewait.Side) bool {
+	return math.Abs(math.Log(is.PerSecond/was.PerSecond)) > 2*math.Sqrt(1/float64(was.N)+1/float64(is.N))
 }
 
 // sameLimit reports whether as many calls could be in service on both sides, by metrics or by calls that waited on both.
