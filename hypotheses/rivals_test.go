@@ -98,4 +98,24 @@ func TestOneInstanceOfMany(t *testing.T) {
 	if f := first(t, r); f.Kind != "service-time" || f.Service != "back" {
 		t.Errorf("all instances are slow: first is %s %s", f.Kind, f.Instance)
 	}
+	// Nor is it that instance alone where the others, one after the other, became slower by nearly as much together.
+	series := func(slow, all int) string {
+		return repeat(200, func(i, at int) string {
+			var b strings.Builder
+			from := at + 1
+			for k := range 4 {
+				ms := 8 + (i+k)%5 + all
+				if k == 0 {
+					ms += slow - all
+				}
+				fmt.Fprintf(&b, "  front GET_/y %d..%dms client\n    back GET_/y %d..%dms server resource.service.instance.id=b%d\n", from, from+ms+2, from+1, from+ms+1, k)
+				from += ms + 3
+			}
+			return fmt.Sprintf("front GET_/x %d..%dms server\n%s", at, from, &b)
+		})
+	}
+	_, r = compared(t, series(0, 0), series(60, 17))
+	if f := first(t, r); f.Kind != "service-time" || f.Service != "back" {
+		t.Errorf("all instances are slow, one after the other: %q", kinds(r))
+	}
 }
