@@ -379,7 +379,7 @@ func (v *Verdict) Accepted(side int, c *graph.Call) (likely, least, most int64) 
 		return 0, 0, 0
 	}
 	likely = s.until(i, x.workers, x.wake)
-	off := int64(x.off * float64(likely))
+	off := int64(x.off*float64(likely)) + min(wakeUp, likely/5) // a worker may take its time
 	return likely, likely - off, min(likely+off, s.took[i].first)
 }
 

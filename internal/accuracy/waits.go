@@ -23,7 +23,7 @@ true p99 of the wait is at least a twentieth of the endpoint's p99. Spans on bot
 the wait. Gaps alone: the client span begins only when a connection was got, so that the wait is a gap in its caller.
 A pool saturates where at least 20 calls of the side waited longer than 2 ms; it does not where none waited.`,
 		version: analysis.Version,
-		runs:    2,
+		runs:    6,
 		run:     waitCells,
 		slow:    true,
 	})
@@ -375,6 +375,8 @@ func (v *waitView) count(a *answer, run [2]*sim.Run) {
 			slots := e.slots(r, whose)
 			switch x, ok := inferred.Get(); {
 			case e.explicit:
+			case e.accepted && e.quantile(1) == 0: // nobody waits, and no row says so
+				count(v.silent, q == nil || !ok, "limit", inferred, 0)
 			case v.head > 0:
 				count(v.silent, !ok, "limit", inferred, 0)
 			case worse[e.String()] != side && q != nil && q.Owner != whose:
