@@ -87,7 +87,7 @@ func gapCells(seed uint64, runs int) []cell {
 			found = append(found, *v.limit, *v.silent)
 		}
 		for i := range found {
-			if c := &found[i]; v == &accepted && c.runs > 0 && !c.target.met(c.share()) {
+			if c := &found[i]; v == &accepted && !c.target.met(c.share()) {
 				c.missed = starved
 			}
 		}
