@@ -154,9 +154,14 @@ func (a *analyzer) clocks(rep *report.Report, defects trace.Tally) {
 	slices.SortFunc(pairs, func(x, y graph.HostPair) int { return cmp.Or(cmp.Compare(x.A, y.A), cmp.Compare(x.B, y.B)) })
 	for _, p := range pairs {
 		o := best[p]
-		rep.Ingest.Clocks = append(rep.Ingest.Clocks, report.Clock{
-			HostA: a.str(p.A), HostB: a.str(p.B), OffsetLoNS: report.Int(o.Lo), OffsetHiNS: report.Int(o.Hi), Contradictions: o.Contradictions,
-		})
+		row := report.Clock{HostA: a.str(p.A), HostB: a.str(p.B), Contradictions: o.Contradictions}
+		if o.Below() {
+			row.OffsetLoNS = report.Int(o.Lo)
+		}
+		if o.Above() {
+			row.OffsetHiNS = report.Int(o.Hi)
+		}
+		rep.Ingest.Clocks = append(rep.Ingest.Clocks, row)
 	}
 	if len(moved) > 0 {
 		rep.Warnings = append(rep.Warnings, prose.Sprintf("The clocks of %d hosts differ, by up to %.3g ms: times of different hosts are compared with the offsets taken off that all calls between them allow; recorded times are kept, and inspect lists the offsets",

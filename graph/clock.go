@@ -12,7 +12,8 @@ type HostPair struct{ A, B trace.StringID }
 
 // Bounds are what the calls between two hosts say of clock(B) − clock(A): the
 // server's span lies within the client's, so each call that succeeded bounds
-// the offset by [server end − client end, server start − client start].
+// the offset by [server end − client end, server start − client start]. Without a client's span
+// a call bounds it from one side: it begins after the work that makes it, and may outlast it.
 type Bounds struct {
 	N int64 // requests that tell
 
@@ -35,8 +36,12 @@ func (b *Bounds) add(lo, hi int64) {
 		b.Least = hi - lo
 	}
 	b.N++
-	b.Lo = insert(b.Lo, lo, func(a, b int64) int { return cmp.Compare(b, a) })
-	b.Hi = insert(b.Hi, hi, cmp.Compare[int64])
+	if lo > -unbounded {
+		b.Lo = insert(b.Lo, lo, func(a, b int64) int { return cmp.Compare(b, a) })
+	}
+	if hi < unbounded {
+		b.Hi = insert(b.Hi, hi, cmp.Compare[int64])
+	}
 }
 
 func insert(list []int64, v int64, order func(a, b int64) int) []int64 {
@@ -73,7 +78,7 @@ func (b *Bounds) flip() *Bounds {
 	return f
 }
 
-// An Offset is what is known of clock(B) − clock(A), in ns.
+// An Offset is what is known of clock(B) − clock(A), in ns. One without bound on a side is open there.
 type Offset struct {
 	Lo, Hi int64
 
@@ -86,10 +91,30 @@ type Offset struct {
 // be before it is the clocks that changed.
 const maxLies = keptBounds / 2
 
+// Below and Above report whether the offset is bounded on that side.
+func (o Offset) Below() bool { return o.Lo > -unbounded }
+func (o Offset) Above() bool { return o.Hi < unbounded }
+
+// Open reports whether it is bounded from one side at most.
+func (o Offset) Open() bool { return !o.Below() || !o.Above() }
+
+// agreeing is how many requests must bound an offset that is open on the other side, where no bound contradicts one
+// that lies.
+const agreeing = 5
+
 // offset intersects the bounds. Where they contradict each other, the fewest
 // are set aside, from the two ends in turn.
 func (b *Bounds) offset() Offset {
-	o := Offset{N: b.N}
+	o := Offset{N: b.N, Lo: -unbounded, Hi: unbounded}
+	switch {
+	case len(b.Lo) == 0 && len(b.Hi) >= agreeing:
+		o.Hi = b.Hi[agreeing-1]
+	case len(b.Hi) == 0 && len(b.Lo) >= agreeing:
+		o.Lo = b.Lo[agreeing-1]
+	}
+	if len(b.Lo) == 0 || len(b.Hi) == 0 {
+		return o
+	}
 	i, j := 0, 0
 	for i < len(b.Lo)-1 && j < len(b.Hi)-1 && b.Lo[i] > b.Hi[j] {
 		// Drop the one that stands farther from its own neighbours.
@@ -208,9 +233,14 @@ func solveWindow(window int64, bounds map[HostPair]*Bounds) *ClockWindow {
 	c := &ClockWindow{Window: window, Offset: map[HostPair]Offset{}, ahead: map[trace.StringID]int64{}, group: map[trace.StringID]int{}, width: map[trace.StringID]int64{}}
 	near := map[trace.StringID][]trace.StringID{}
 	for p, b := range bounds {
+		o := b.offset()
+		if !o.Below() && !o.Above() {
+			continue
+		}
 		c.Pairs = append(c.Pairs, p)
-		c.Offset[p] = b.offset()
-		if b.N > 1 {
+		c.Offset[p] = o
+		if b.N > 1 && (!o.Open() || o.Lo > 0 || o.Hi < 0) { // else recorded times stand
+
 			near[p.A] = append(near[p.A], p.B)
 			near[p.B] = append(near[p.B], p.A)
 		}
@@ -235,7 +265,7 @@ func solveWindow(window int64, bounds map[HostPair]*Bounds) *ClockWindow {
 				if c.group[h] == 0 {
 					c.group[h] = groups
 					o, _ := c.Between(members[i], h)
-					c.width[h] = c.width[members[i]] + o.Hi - o.Lo
+					c.width[h] = c.width[members[i]] + o.width()
 					members = append(members, h)
 				}
 			}
@@ -247,6 +277,14 @@ func solveWindow(window int64, bounds map[HostPair]*Bounds) *ClockWindow {
 		c.known[h] = knownHost{g, c.ahead[h]}
 	}
 	return c
+}
+
+// width is how far an offset is uncertain; of an open one, how far it surely is from none: it may be as far from that.
+func (o Offset) width() int64 {
+	if !o.Open() {
+		return o.Hi - o.Lo
+	}
+	return max(o.Lo, -o.Hi)
 }
 
 // A knownHost is what Shift asks of a host.
@@ -275,13 +313,22 @@ func (c *ClockWindow) settle(hosts []trace.StringID, near map[trace.StringID][]t
 			for _, g := range near[h] {
 				if ahead, settled := c.ahead[g]; settled {
 					o, _ := c.Between(g, h)
-					lo, hi = max(lo, ahead+o.Lo), min(hi, ahead+o.Hi)
+					if o.Below() {
+						lo = max(lo, ahead+o.Lo)
+					}
+					if o.Above() {
+						hi = min(hi, ahead+o.Hi)
+					}
 				}
 			}
 		}
 		switch {
 		case i == 0 || lo <= 0 && 0 <= hi:
 			c.ahead[h] = 0
+		case lo < -unbounded/2:
+			c.ahead[h] = hi
+		case hi > unbounded/2:
+			c.ahead[h] = lo
 		default:
 			c.ahead[h] = lo + (hi-lo)/2
 		}
@@ -311,7 +358,7 @@ func (c *ClockWindow) closure(hosts []trace.StringID, near map[trace.StringID][]
 		for i, h := range hosts {
 			most[i*n+i] = 0
 			for _, g := range near[h] {
-				if o, ok := c.Between(h, g); ok {
+				if o, ok := c.Between(h, g); ok && o.Above() {
 					most[i*n+place[g]] = o.Hi + widen
 				}
 			}
@@ -367,14 +414,22 @@ func (c *ClockWindow) Shift(entry, h trace.StringID) (int64, bool) {
 	return a.ahead - b.ahead, true
 }
 
-// Slack is how far the offset between two hosts may be from the one used. It is
+// Slack is how far the offset between two hosts may be from the one used: how far the clock of b, whom a calls, may be
+// ahead of that, where the offset is open on the other side. It is
 // zero within one host, and where nothing is known: recorded times stand.
 func (c *ClockWindow) Slack(a, b trace.StringID) int64 {
 	if a == b {
 		return 0
 	}
 	if o, ok := c.Between(a, b); ok {
-		return o.Hi - o.Lo
+		shift, _ := c.Shift(a, b)
+		switch {
+		case !o.Open():
+			return o.Hi - o.Lo
+		case o.Above():
+			return max(0, o.Hi+shift)
+		}
+		return max(0, -shift-o.Lo)
 	}
 	if c == nil || c.group[a] == 0 || c.group[a] != c.group[b] {
 		return 0

@@ -132,3 +132,68 @@ func TestStartsOfWholeMillisecondsAreNoLies(t *testing.T) {
 		}
 	}
 }
+
+// Where servers alone have spans, a callee begins after its caller: that bounds how far its clock may be ahead, and
+// so what an end after the caller's can mean.
+func TestServersAloneBoundAClockFromOneSide(t *testing.T) {
+	const ms = 1_000_000
+	for _, c := range []struct {
+		name          string
+		ahead, lasted int64
+		lies          int // requests whose callee begins a second before its caller
+		above, shift  int64
+		async         bool
+	}{
+		{"a clock ahead looks like work that goes on", 2 * ms, 6 * ms, 0, 5 * ms, 0, false},
+		{"work that goes on", 0, 50 * ms, 0, 3 * ms, 0, true},
+		{"work that goes on, and a clock ahead", 2 * ms, 50 * ms, 0, 5 * ms, 0, true},
+		{"a clock behind", -20 * ms, 5 * ms, 0, -17 * ms, 17 * ms, false},
+		{"a few that lie move no clock", 0, 5 * ms, 4, 3 * ms, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := trace.NewStore(trace.NewTables())
+			resource := func(name string) trace.ResourceID {
+				text := func(key string) trace.RawAttr {
+					return trace.RawAttr{Key: []byte(key), Value: trace.RawValue{Type: trace.String, Bytes: []byte(name)}}
+				}
+				return s.AddResource([]trace.RawAttr{text("service.name"), text("host.name")})
+			}
+			a, b := resource("a"), resource("b")
+			for i := range 100 {
+				at := int64(i) * 1000 * ms
+				begun := at + 3*ms + c.ahead
+				if i < c.lies {
+					begun -= 1000 * ms
+				}
+				caller := raw(1+i, 1, 0, at, at+10*ms, trace.KindServer, "entry")
+				callee := raw(1+i, 2, 1, begun, begun+c.lasted, trace.KindServer, "call")
+				caller.Resource, callee.Resource = a, b
+				s.Add(&caller)
+				s.Add(&callee)
+			}
+			d := draw(s)
+			w := d.verdicts.Clocks.Windows[0]
+			host := func(name string) trace.StringID {
+				for p := range w.Offset {
+					for _, h := range []trace.StringID{p.A, p.B} {
+						if d.dict.String(h) == name {
+							return h
+						}
+					}
+				}
+				return 0
+			}
+			o, _ := w.Between(host("a"), host("b"))
+			if o.Below() || o.Hi != c.above {
+				t.Errorf("b's clock is ahead by %d to %d, want only at most %d", o.Lo, o.Hi, c.above)
+			}
+			if shift, _ := w.Shift(host("a"), host("b")); shift != c.shift {
+				t.Errorf("b's times are moved by %d, want %d", shift, c.shift)
+			}
+			r := d.records[0]
+			if got := d.verdicts.WaitedFor(r.Calls[1].Slot); (got.Verdict == Asynchronous) != c.async {
+				t.Errorf("waited for: %+v", got)
+			}
+		})
+	}
+}

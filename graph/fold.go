@@ -114,7 +114,8 @@ type pairBound struct {
 	lo, hi int64
 }
 
-// clocks bounds the offsets of the hosts between which calls succeeded.
+// clocks bounds the offsets of the hosts between which calls succeeded, and from one side those of the hosts whose work
+// made a call without a span of its own.
 func (f *Folder) clocks(r *Record) {
 	f.pairs = f.pairs[:0]
 	if len(f.pairAt) > 0 {
@@ -122,14 +123,23 @@ func (f *Folder) clocks(r *Record) {
 	}
 	for i := range r.Calls {
 		c := &r.Calls[i]
-		if !c.Paired() || c.ClientEnd != Succeeded || c.Flags&(Async|Loser) != 0 || c.Work.Duration() > c.Client.Duration() {
+		from, lo := &c.Client, -unbounded
+		switch {
+		case c.Paired():
+			if c.ClientEnd != Succeeded || c.Flags&(Async|Loser) != 0 || c.Work.Duration() > c.Client.Duration() {
+				continue
+			}
+			lo = int64(c.Work.End - c.Client.End)
+		case i > 0 && c.Work.Seen():
+			from = r.Calls[c.Parent].Inner()
+		default:
 			continue
 		}
-		a, b := f.host(c.Client.Proc), f.host(c.Work.Proc)
+		a, b := f.host(from.Proc), f.host(c.Work.Proc)
 		if a == b {
 			continue
 		}
-		lo, hi := int64(c.Work.End-c.Client.End), int64(c.Work.Start-c.Client.Start)+cutOff(c.Work.Interval)
+		hi := int64(c.Work.Start-from.Start) + cutOff(c.Work.Interval)
 		if a > b {
 			a, b, lo, hi = b, a, -hi, -lo
 		}

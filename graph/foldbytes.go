@@ -112,7 +112,7 @@ func DecodeFold(d *Decoder, dict *Dict) *Fold {
 		b := &Bounds{N: int64(d.Uint()), Least: d.Int()}
 		for _, list := range [2]*[]int64{&b.Lo, &b.Hi} {
 			n := d.Length(1)
-			if n > keptBounds || n == 0 {
+			if n > keptBounds {
 				d.fail()
 				break
 			}

@@ -141,6 +141,10 @@ func TestWhoseTheWaitIsWhereNoModelRuns(t *testing.T) {
 	side := func(wait, hold, rate, peak, bursts float64, limit int) *queuewait.Side {
 		return &queuewait.Side{N: 1000, Wait: wait, Hold: hold, PerSecond: rate, Peak: peak, Bursts: bursts, Limit: limit, Shown: true}
 	}
+	few := func(s *queuewait.Side, n int) *queuewait.Side {
+		s.N, s.Shown = n, false
+		return s
+	}
 	for _, x := range []struct {
 		name           string
 		was, is        *queuewait.Side
@@ -151,6 +155,8 @@ func TestWhoseTheWaitIsWhereNoModelRuns(t *testing.T) {
 		{"longer holds", side(1e6, 20e6, 20, 30, 1, 4), side(9e6, 40e6, 20, 30, 1, 4), 1, 0},
 		{"both: half as many again, for twice as long", side(1e6, 20e6, 20, 30, 1, 4), side(9e6, 40e6, 30, 45, 1, 4), math.Ln2 / math.Log(3), math.Log(1.5) / math.Log(3)},
 		{"a smaller limit", side(1e6, 20e6, 20, 30, 1, 4), side(9e6, 21e6, 30, 45, 1, 2), 0, 0},
+		{"a third more calls, of the few that an overload lets through", few(side(1e6, 20e6, 30, 40, 1, 0), 400), few(side(69e6, 20e6, 42, 0, 0, 0), 24), 0, 0},
+		{"a third more calls, of many", few(side(1e6, 20e6, 30, 40, 1, 0), 400), few(side(69e6, 20e6, 42, 60, 1, 0), 500), 0, 1},
 		{"nothing but the wait", side(1e6, 20e6, 20, 30, 1, 4), side(9e6, 21e6, 20, 31, 1.1, 4), 0, 0},
 	} {
 		b := &queue{v: &queuewait.Verdict{Sides: [2]*queuewait.Side{x.was, x.is}}}

@@ -58,8 +58,8 @@ func (c *Comparison) clockGuard() Guard {
 			}
 			for _, p := range w.Pairs {
 				o := w.Offset[p]
-				if o.N < 2 || !hosts[p.A] || !hosts[p.B] {
-					continue // one request alone tells of no clock
+				if o.N < 2 || o.Open() && o.Lo <= 0 && o.Hi >= 0 || !hosts[p.A] || !hosts[p.B] {
+					continue // one request alone tells of no clock, nor does who begins after whom
 				}
 				if old, ok := at[i][p]; !ok || o.N > old.N {
 					at[i][p] = o

@@ -124,8 +124,6 @@ func (a *Asking) instanceFinding(k instanceKey, own0, own1, peers0, peers1 float
 	service, name := d.String(k.service), d.String(k.instance)
 	f := Finding{Kind: "instance", Service: service, Instance: name}
 	f.Claim = fmt.Sprintf("instance %s of %s does its own work slower than its peers do", name, service)
-	// Where work goes on for callers that have left, it does so on some instance.
-	f.Below = func(o *Finding) bool { return o.Kind == "late-work" && o.Peer == service }
 	f.Evidence = append(f.Evidence,
 		numbers("spans", n, "ms", own0/1e6, own1/1e6, "mean own time of a call on the instance"),
 		numbers("spans", n, "ms", peers0/1e6, peers1/1e6, "the same calls on its peers"),
@@ -159,10 +157,51 @@ func (a *Asking) instanceFinding(k instanceKey, own0, own1, peers0, peers1 float
 			}
 		}
 	}
-	f.Factor = own
+	f.Factor, f.on = own, on
 	// What goes on for callers that have left may hold the places of one instance and not of another.
 	f.Below = func(o *Finding) bool { return o.Kind == "late-work" && o.Peer == service }
 	return f
+}
+
+// oneOfMany puts a service's work below the instance that it is slow on: where all other instances put back take away less
+// than half of what that one does, the work is as it was but there.
+func (a *Asking) oneOfMany(found []Finding, sign float64) {
+	was := a.quantile(a.latency, a.weights)
+	for i := range found {
+		f := &found[i]
+		if !f.own || f.Peer != "" || f.Below != nil {
+			continue
+		}
+		for k := range found {
+			g := &found[k]
+			if g.Kind != "instance" || g.Service != f.Service || g.on == nil || g.Explains < minCause*f.Explains {
+				continue
+			}
+			rest := sign * (was - a.quantile(a.replay(a.but(f.Factor, g.on)), a.weights))
+			if rest >= minCause*g.Explains {
+				continue
+			}
+			f.Against = append(f.Against, says("spans", 0, "all instances but %s put back take away %s, that one %s", g.Instance, prose.Ns(rest), prose.Ns(g.Explains)))
+			f.nearest(g, min(f.Explains, g.Explains), true)
+			service, name := g.Service, g.Instance
+			f.Below = func(o *Finding) bool { return o.Kind == "instance" && o.Service == service && o.Instance == name }
+			break
+		}
+	}
+}
+
+// but puts back what a factor does, except on the calls that on holds of.
+func (a *Asking) but(f Factor, on func(*summary.Request, int32) bool) Factor {
+	return func(j int, p *graph.Plan, values []int64) {
+		q := a.request(j)
+		before := slices.Clone(values)
+		f(j, p, values)
+		for i := range p.Steps {
+			if call, ok := a.ownerOf(q, &p.Steps[i]); ok && values[i] != before[i] && on(q, call) {
+				values[i] = before[i]
+			}
+		}
+	}
 }
 
 // ownerOf is the call whose own time a step is; not ok of what is between calls,

@@ -50,7 +50,8 @@ const (
 type delayed struct {
 	trace.Interval
 	req  int
-	wait bool // before its work began
+	wait bool         // before its work began
+	work graph.SlotID // whose own work it is a part of, NoSlot of a wait
 }
 
 // delays are the delayed stretches of one side by process.
@@ -83,11 +84,15 @@ func (a *Asking) delays(side int) map[graph.ProcID][]delayed {
 				w.Walk(q.Record)
 				walked = true
 			}
-			if _, v := a.waitOf(l, q, st); v.Claimed() && v.Owner != queuewait.Pause {
+			if _, _, v := a.waitOf(l, q, st); v.Claimed() && v.Owner != queuewait.Pause {
 				continue // it waited for a place
 			}
 			if p, ok := a.stillAt(q, st); ok {
-				out[p] = append(out[p], delayed{trace.Interval{Start: st.At - trace.Time(st.NS), End: st.At}, j, !st.Leave && !st.Client()})
+				d := delayed{trace.Interval{Start: st.At - trace.Time(st.NS), End: st.At}, j, !st.Leave && !st.Client(), graph.NoSlot}
+				if slot, ok := a.worksFor(q, st); ok {
+					d.work = a.workOf(slot)
+				}
+				out[p] = append(out[p], d)
 			}
 		}
 		// Of a call that was left, what its callee did is no part of the request's plan. When it began tells.
@@ -102,7 +107,7 @@ func (a *Asking) delays(side int) map[graph.ProcID][]delayed {
 			}
 			ns := int64(c.Work.Start-c.Client.Start) + w.Shift(int32(k), false) - w.Shift(int32(k), true)
 			if ns >= minSilence && float64(ns) > usual(PartKey{Slot: a.Relative(q, c.Slot)}) {
-				out[c.Work.Proc] = append(out[c.Work.Proc], delayed{trace.Interval{Start: c.Work.Start - trace.Time(ns), End: c.Work.Start}, j, true})
+				out[c.Work.Proc] = append(out[c.Work.Proc], delayed{trace.Interval{Start: c.Work.Start - trace.Time(ns), End: c.Work.Start}, j, true, graph.NoSlot})
 			}
 		}
 	}
@@ -282,6 +287,7 @@ type standstill struct {
 	// node is the endpoint's own slot for it, NoSlot where it is work of another endpoint.
 	holder, node graph.SlotID
 	held         int
+	shown        int // where not all requests are known, the stops that others show, of which it was in flight in held
 }
 
 func (s *standstill) sum(side int) (n int, ns float64) {
@@ -360,6 +366,9 @@ func (a *Asking) standstills() []*standstill {
 	})
 	for _, s := range a.still {
 		a.hold(s)
+		if s.holder == graph.NoSlot && a.known(summary.Current) < allKnown {
+			a.holdKnown(s)
+		}
 	}
 	return a.still
 }
@@ -369,6 +378,8 @@ const (
 	// many standard errors it must exceed chance, which is one of those at work.
 	minHeld  = 0.7
 	sureHeld = 3
+	// mainlyHeld is that share where it is estimated from the requests that are known: the greater part of the stops.
+	mainlyHeld = 0.5
 )
 
 // hold finds what went on while a process stood still.
@@ -422,6 +433,70 @@ func (a *Asking) hold(s *standstill) {
 			}
 		}
 	}
+}
+
+// holdKnown finds what went on while a process stood still where not all requests are known. Stops that others show, by
+// waiting for them, have the work that caused them in flight as often as requests are kept, and any other work as often as
+// it is at work: a collection of garbage strikes work in proportion to the time that it takes.
+func (a *Asking) holdKnown(s *standstill) {
+	late := a.delays(summary.Current)
+	through := map[graph.SlotID]int{}
+	n := 0
+	for p, list := range s.stops[summary.Current] {
+		for _, v := range list {
+			at := map[graph.SlotID]bool{}
+			others := false
+			for _, d := range late[p] {
+				switch {
+				case d.work == graph.NoSlot:
+					others = others || d.Start < v.End-minSilence/4 && d.End >= v.End && d.End <= v.End+burst
+				case d.Start <= v.Start+edge(v.Duration()) && d.End >= v.End-edge(v.Duration()):
+					at[d.work] = true
+				}
+			}
+			if !others {
+				continue // it is known of by that work itself
+			}
+			n++
+			for slot := range at {
+				through[slot]++
+			}
+		}
+	}
+	known := a.known(summary.Current)
+	for _, slot := range slices.Sorted(maps.Keys(through)) {
+		held := through[slot]
+		chance := float64(n) * a.busyWith(s, slot)
+		if held < minPauses || float64(held) < mainlyHeld*known*float64(n) || float64(held)-chance < sureHeld*math.Sqrt(max(chance, 0.5)) {
+			continue
+		}
+		if s.node == graph.NoSlot || held > s.held {
+			s.holder, s.node, s.held = slot, slot, held
+		}
+	}
+	s.shown = n
+}
+
+// busyWith is the share of their time in which the processes of a standstill are at known work of a node, of its usual length.
+func (a *Asking) busyWith(s *standstill, slot graph.SlotID) float64 {
+	n, first, last := 0.0, int64(math.MaxInt64), int64(math.MinInt64)
+	for _, c := range a.ownCalls(summary.Current) {
+		if _, ok := s.stops[summary.Current][c.proc]; !ok {
+			continue
+		}
+		first, last = min(first, int64(c.start)), max(last, int64(c.start))
+		if c.slot == slot {
+			n++
+		}
+	}
+	usual := 0.0
+	if was := a.workIn(summary.Baseline, a.work(slot)); len(was) > 0 {
+		usual = a.partOf(summary.Baseline, was).mean()
+	}
+	if last <= first {
+		return 1
+	}
+	return min(1, n*usual/float64(last-first)/float64(len(s.stops[summary.Current])))
 }
 
 // An opName is an operation of a service, whatever slots it has.

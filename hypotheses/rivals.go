@@ -105,12 +105,17 @@ func (f *Finding) rivals(g *Finding) bool {
 }
 
 // nearest makes g, with which f shares so many ns, the rival of f. One that comes before f has the check that tells for itself.
+// A check that ran and speaks against f stays f's.
 func (f *Finding) nearest(g *Finding, shared float64, ahead bool) {
 	name := fmt.Sprintf("%s: %s", g.Kind, g.component())
 	share := fmt.Sprintf("%.0f %% of what this explains %s explains as well", 100*math.Min(1, shared/f.Explains), g.Kind+" of "+g.component())
 	switch {
+	case f.Check.Rival == name:
 	case f.Check.against(g.Kind):
 		f.Check.Rival = name + f.Check.Rival[len(g.Kind):]
+	case f.Check.Ran && f.Check.Against:
+		// What speaks against it stays said: that some other rival is refuted does not take it back.
+		f.Against = append(f.Against, says("spans", 0, "%s", share))
 	case g.Check.against(f.Kind):
 		c := g.Check
 		f.Check = Check{Question: c.Question, Rival: name, IfThis: c.IfRival, IfRival: c.IfThis, Ran: c.Ran, Outcome: c.Outcome, Query: c.Query, Against: c.Ran && !c.Against && !g.Open && ahead}

@@ -14,7 +14,7 @@ import (
 const (
 	// steeper is the part by which a peer must lengthen own work more than before, and steeperZ how many standard
 	// errors that must be above nothing: an endpoint has a few dozen kinds of work that are looked at. From doubtZ on it
-	// may be so.
+	// may be so, and of work that is longer it is likelier than that nobody beside it lengthens it.
 	steeper  = 0.1
 	steeperZ = 3
 	doubtZ   = 2

@@ -37,7 +37,7 @@ func (a *Asking) whyStill(s *standstill, f *Finding) {
 	if s.holder != graph.NoSlot {
 		_, _, op := a.names(s.holder)
 		f.Claim += fmt.Sprintf(", while %s went on alone", op)
-		f.Evidence = append(f.Evidence, says("spans", s.held, "%d of %d stops begin and end with work of %s: it keeps the only thread, such as an event loop, and all else waits for it", s.held, n, op))
+		f.Evidence = append(f.Evidence, s.heldBy(n, "work of "+op, a.known(summary.Current)))
 		known = true
 	}
 	if e, ok := s.onQuota(); ok {
@@ -184,6 +184,15 @@ func (a *Asking) signal(side int, s *standstill, role metric.Role) *signalled {
 	return out
 }
 
+// heldBy says of n stops that they are work's.
+func (s *standstill) heldBy(n int, work string, known float64) Evidence {
+	const waits = "it keeps the only thread, such as an event loop, and other requests wait for it"
+	if s.shown > 0 {
+		return says("spans", s.held, "of %d stops that other requests show %d have %s in flight from beginning to end, which is known of %.2g %% of the requests: %s", s.shown, s.held, work, 100*known, waits)
+	}
+	return says("spans", s.held, "%d of %d stops begin and end with %s: %s", s.held, n, work, waits)
+}
+
 // holds adds to the finding on an operation's work the stops that it causes: it keeps the only thread of its process.
 func (a *Asking) holds(slot graph.SlotID, f *Finding) {
 	for _, s := range a.standstills() {
@@ -195,7 +204,7 @@ func (a *Asking) holds(slot graph.SlotID, f *Finding) {
 		f.Evidence = append(f.Evidence,
 			numbers("spans", n, "", float64(n0), float64(n), "stops of its process, in which nothing else began or ended"),
 			numbers("spans", n, "ms", was/1e6, still/1e6, "time stood still in all"),
-			says("spans", s.held, "%d of %d stops begin and end with this work: it keeps the only thread, such as an event loop, and other requests wait for it", s.held, n))
+			s.heldBy(n, "this work", a.known(summary.Current)))
 		here, stops := f.Factor, a.goOn(s)
 		f.Factor = func(j int, p *graph.Plan, values []int64) {
 			here(j, p, values)
