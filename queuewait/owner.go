@@ -24,7 +24,7 @@ const (
 
 // A Test is one question of whose queue it was, with its answer.
 type Test struct {
-	Name      string // explicit, stops, sides, hand-over, metrics, in-flight, passed; turns of what is Accepted
+	Name      string // explicit, stops, sides, hand-over, metrics, in-flight, passed, always; turns of what is Accepted
 	Says      Owner  // "" for silent
 	Decided   bool   // the first that spoke
 	Statement string
@@ -80,6 +80,10 @@ type Verdict struct {
 
 	// Passing is of a network that holds up single calls, where others go by.
 	Passing *Passing
+
+	// OnlyTo and FromAll are of a network on which single answers come late: how many answers of other callees came to the
+	// caller in time, or how many calls of other callers got theirs late as well.
+	OnlyTo, FromAll int
 
 	// WakeUp is how long after a release the next call starts, in ns.
 	WakeUp int64
