@@ -108,8 +108,12 @@ func (d *Data) crews() map[trace.StringID]crew {
 	for _, r := range d.Records {
 		for i := range r.Calls {
 			c := &r.Calls[i]
-			service := d.Dict.SlotAt(c.Slot).Callee.Service
-			if service == 0 || !c.Work.Seen() || !c.Client.Seen() && i > 0 || c.Flags&graph.Async != 0 {
+			slot := d.Dict.SlotAt(c.Slot)
+			service := slot.Callee.Service
+			if service == 0 || !c.Work.Seen() || c.Flags&graph.Async != 0 {
+				continue
+			}
+			if !c.Client.Seen() && i > 0 && slot.Kind != trace.KindServer { // a part of other work
 				continue
 			}
 			if d.Dict.ProcAt(c.Work.Proc).Service != service {

@@ -288,3 +288,34 @@ func lastFirst(k int) func([]visit) {
 		}
 	}
 }
+
+// Services of which only servers have spans tell of their workers, too.
+func TestWorkersWithoutClientSpans(t *testing.T) {
+	list := visits(8, 2000, 20, between(10, 20))
+	workers(1)(list)
+	s := trace.NewStore(trace.NewTables())
+	for i, v := range list {
+		text := fmt.Sprintf("hall GET %d..%dns server host=h\n  desk POST %d..%dns server host=d\n", v.at-msNS, v.ended+msNS, v.at, v.ended)
+		if err := tracetest.Add(s, text, i+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := data(s)
+	o := NewOwners([2]*Data{nil, d}, floorsOf(d))
+	sum := 0.0
+	for _, r := range d.Records {
+		c := &r.Calls[1]
+		wait, _, _ := o.Of(c, Accepted).Accepted(1, c)
+		sum += float64(wait)
+		if x := o.Of(&r.Calls[0], Accepted); x != nil {
+			t.Fatalf("the hall: %s", x.Tests[0].Statement)
+		}
+	}
+	want := 0.0
+	for _, v := range list {
+		want += float64(v.given - v.at)
+	}
+	if sum < 0.999*want || sum > 1.001*want {
+		t.Errorf("waits of %.0f ms, want %.0f", sum/1e6, want/1e6)
+	}
+}
