@@ -213,7 +213,7 @@ func TestDrowsyWorkers(t *testing.T) {
 // What is a worker's for one operation is told beside others that have none, and a set in which few wait has as many as the
 // other.
 func TestOneOperationMayHaveWorkersOfItsOwn(t *testing.T) {
-	busy, calm := visits(3, 2000, 8, between(20, 40)), visits(4, 2000, 20, between(20, 40))
+	busy, calm := visits(3, 2000, 8, between(20, 40)), visits(4, 2000, 60, between(20, 40))
 	also := func(s *trace.Store) {
 		for i, v := range visits(5, 2000, 10, skewed) {
 			text := fmt.Sprintf("desk GET %d..%dns server host=d%d\n", v.at, v.at+v.before+v.after, i%2)
