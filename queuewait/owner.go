@@ -194,13 +194,17 @@ func NewOwners(sets [2]*Data, floors *Floors) *Owners {
 			}
 		}
 	}
-	verdicts := make([]*Verdict, len(keys))
-	parallel.Do(len(keys), func(i int) {
-		a := asker{o: o, sets: sets, calls: calls, said: said, key: keys[i]}
-		verdicts[i] = a.verdict()
-	})
-	for i, k := range keys {
-		o.edges[k] = verdicts[i]
+	// What a pool's metrics say of waits within client spans is what is left of them by those before.
+	inside := func(k EdgeKey) bool { return k.Site == Inside }
+	for _, some := range [][]EdgeKey{slices.DeleteFunc(slices.Clone(keys), inside), slices.DeleteFunc(keys, func(k EdgeKey) bool { return !inside(k) })} {
+		verdicts := make([]*Verdict, len(some))
+		parallel.Do(len(some), func(i int) {
+			a := asker{o: o, sets: sets, calls: calls, said: said, key: some[i]}
+			verdicts[i] = a.verdict()
+		})
+		for i, k := range some {
+			o.edges[k] = verdicts[i]
+		}
 	}
 	for site := range Accepted {
 		list := make([]*Verdict, o.dict.Slots())
