@@ -3,6 +3,8 @@ package hypotheses
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -102,6 +104,14 @@ func TestNetworkOfOneWay(t *testing.T) {
 			if f.Kind != c.kind || f.Service != c.service || f.Peer != c.peer {
 				t.Errorf("first is %s of %s to %s, %s", f.Kind, f.Service, f.Peer, f.Claim)
 			}
+			for _, e := range f.Evidence {
+				if strings.Contains(e.Statement, "there and back") && e.Cur < 20*e.Base {
+					t.Errorf("%s: %.3g → %.3g ms", e.Statement, e.Base, e.Cur)
+				}
+				if strings.Contains(e.Statement, "are a consequence") {
+					t.Errorf("nothing waits here, and yet: %s", e.Statement)
+				}
+			}
 			said := false
 			for _, e := range f.Evidence {
 				said = said || strings.Contains(e.Statement, c.evidence)
@@ -110,5 +120,38 @@ func TestNetworkOfOneWay(t *testing.T) {
 				t.Errorf("evidence says nothing of %q: %+v", c.evidence, f.Evidence)
 			}
 		})
+	}
+}
+
+var stamps = regexp.MustCompile(`(\d+)\.\.(\d+)ns`)
+
+// TestWholeMilliseconds cuts the times of all spans to whole milliseconds and calls them internal, as some exporters do: servers
+// then begin before they are asked, which is no moved clock, and the border between services tells the halves of calls.
+func TestWholeMilliseconds(t *testing.T) {
+	cut := func(text string) string {
+		text = strings.NewReplacer(" client ", " internal ", " server ", " internal ").Replace(text)
+		return stamps.ReplaceAllStringFunc(text, func(s string) string {
+			m := stamps.FindStringSubmatch(s)
+			from, _ := strconv.ParseInt(m[1], 10, 64)
+			to, _ := strconv.ParseInt(m[2], 10, 64)
+			from, to = from/msNS*msNS, from/msNS*msNS+(to-from)/msNS*msNS
+			return fmt.Sprintf("%d..%dns", from, to)
+		})
+	}
+	late := func(from, _ string, rng *rand.Rand) int64 {
+		if from == "prices" {
+			return 36*msNS + rng.Int64N(8*msNS)
+		}
+		return 0
+	}
+	c, r := against(t, [2]string{cut(errands(1, inNoTime, atOnce)), cut(errands(2, late, atOnce))}, [2][]word{})
+	if g := c.clockGuard(); g.Status != GuardOK {
+		t.Errorf("guard clock: %+v", g)
+	}
+	if len(r.Findings) == 0 {
+		t.Fatal("no finding")
+	}
+	if f := r.Findings[0]; f.Kind != "network" || f.Service != "stock" || f.Peer != "prices" {
+		t.Errorf("first is %s of %s to %s, %s", f.Kind, f.Service, f.Peer, f.Claim)
 	}
 }
