@@ -27,6 +27,7 @@ type queue struct {
 	// hold and arrivals are the shares of the wait's change that are not the
 	// queue's own: longer holds, which are the callee's, and more arrivals.
 	hold, arrivals float64
+	bursts         [2]float64  // the dispersion of sampled arrivals on both sides, of those that come in bursts
 	mix            float64     // the share of more arrivals that other requests bring, not more of them
 	held           *[2]float64 // mean hold on both sides, in ns, once asked for
 	others         *holder     // asked for once
@@ -92,6 +93,9 @@ func (a *Asking) queues() []*queue {
 		}
 		slices.SortFunc(b.slots, func(x, y graph.SlotID) int { return cmp.Or(cmp.Compare(total[y], total[x]), cmp.Compare(x, y)) })
 		b.shares()
+		if b.hold == 0 && b.arrivals == 0 {
+			b.arrivals = a.inBursts(b)
+		}
 		b.in = [2][]holding{in[0][b.v.Key], in[1][b.v.Key]}
 		b.waits = [2][]lasted{waited[0][b.v.Key], waited[1][b.v.Key]}
 		a.found = append(a.found, b)
@@ -547,6 +551,12 @@ var load = Cause{
 					f.Check.Question = "are the limit of the queue and its holds what they were, and arrivals not?"
 					f.Check.Outcome = prose.Sprintf("%d in service at once on both sides, for %s where it was %s; %.3g calls a second where it was %.3g, %.0f in the worst where it was %.0f", is.Limit, prose.Ns(is.Hold), prose.Ns(was.Hold), is.PerSecond, was.PerSecond, is.Peak, was.Peak)
 				}
+			}
+			if b.bursts[1] > 0 {
+				f.Claim = prose.Sprintf("%s gets its calls in bursts, and they queue", op)
+				f.Evidence = append(f.Evidence,
+					numbers("spans", is.N, "", b.bursts[0], b.bursts[1], "variance of the number of known calls of "+op+" in as long as they wait, over its mean"),
+					says("spans", is.N, "at a queue that makes the current calls wait as they did, the baseline's would wait %.0f %% of the rise less", 100*b.arrivals))
 			}
 			if unowned {
 				f.Doubtful = true
