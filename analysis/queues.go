@@ -119,6 +119,11 @@ func (a *analyzer) queueStats(v *view, s *hypotheses.Side) map[queueKey]*queueSt
 			if wait, gap, floor, ok := l.Gap(q.Record, int32(i)); ok {
 				get(queueKey{slot: v.Relative(q, c.Slot), site: queuewait.Between}).add(wait, gap, c.Work.Duration(), floor, w)
 			}
+			if o := l.Calibration.Owners.Of(c, queuewait.Accepted); o.Claimed() {
+				wait, least, most := o.Accepted(l.Calibration.Side, c)
+				get(queueKey{slot: v.Relative(q, c.Slot), site: queuewait.Accepted}).
+					add(wait, wait, c.Work.Duration()-wait, queuewait.Floor{Lo: wait - most, Hi: wait - least}, w)
+			}
 			if o := l.Calibration.Owners.Of(c, queuewait.Inside); o.Claimed() && !c.ClientEnd.Left() {
 				wait, least, most := o.Inside(l.Calibration.Side, c)
 				get(queueKey{slot: v.Relative(q, c.Slot), site: queuewait.Inside}).
@@ -173,7 +178,7 @@ func (a *analyzer) verdictOn(v *view, k queueKey) *queuewait.Verdict {
 		}
 		for _, q := range side.Counted {
 			for i := range q.Calls {
-				if v.Relative(q, q.Calls[i].Slot) == k.slot && q.Calls[i].Client.Seen() && (k.site != queuewait.Between || q.Calls[i].Paired()) {
+				if v.Relative(q, q.Calls[i].Slot) == k.slot && (k.site == queuewait.Accepted || q.Calls[i].Client.Seen()) && (k.site != queuewait.Between || q.Calls[i].Paired()) {
 					return q.Set.Calibration.Owners.Of(&q.Calls[i], k.site)
 				}
 			}
@@ -187,6 +192,8 @@ func (a *analyzer) owner(q *report.Queue, v *view, k queueKey) {
 	switch k.site {
 	case queuewait.Lead:
 		q.Evidence = "time in the caller before the client span, beyond the usual"
+	case queuewait.Accepted:
+		q.Evidence = "time within the server span, by workers that take requests in turn"
 	case queuewait.Inside:
 		q.Evidence = "time within the client span, by the pool's metrics"
 	}

@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
@@ -187,7 +186,7 @@ func (v *view) follow(edges []report.Edge, parent graph.SlotID, kids []graph.Slo
 		}
 		lo, hi := stats.Quantile(gaps[i], nil, 0.1), stats.Quantile(gaps[i], nil, 0.9)
 		x.GapP10Ms, x.GapP90Ms = report.Ms(lo), report.Ms(hi)
-		switch slope, se, ok := slope(before[i], gaps[i]); {
+		switch slope, se, ok := stats.LeastSquares(before[i], gaps[i]); {
 		case !ok:
 		case slope-certain*se > byItself:
 			x.Follows = report.Some(1)
@@ -195,29 +194,6 @@ func (v *view) follow(edges []report.Edge, parent graph.SlotID, kids []graph.Slo
 			x.Follows = report.Some(0)
 		}
 	}
-}
-
-// slope is that of the least squares line of y over x, with its standard error; ok
-// is false where all x are the same.
-func slope(x, y []int64) (slope, se float64, ok bool) {
-	n := float64(len(x))
-	var mx, my float64
-	for i := range x {
-		mx += float64(x[i]) / n
-		my += float64(y[i]) / n
-	}
-	var sxx, sxy, syy float64
-	for i := range x {
-		dx, dy := float64(x[i])-mx, float64(y[i])-my
-		sxx += dx * dx
-		sxy += dx * dy
-		syy += dy * dy
-	}
-	if sxx == 0 || n < 3 {
-		return 0, 0, false
-	}
-	slope = sxy / sxx
-	return slope, math.Sqrt(max(0, syy-slope*sxy) / (n - 2) / sxx), true
 }
 
 // ownOrders makes the structures of an endpoint's rows speak of their own requests'

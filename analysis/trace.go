@@ -363,6 +363,9 @@ func owner(c *summary.Calibration, r *graph.Record, p summary.Part) *queuewait.V
 	if p.Client && r.Calls[p.Call].Paired() {
 		return c.Owners.Of(&r.Calls[p.Call], queuewait.Between)
 	}
+	if !p.Client && p.Next < 0 {
+		return c.Owners.Of(&r.Calls[p.Call], queuewait.Accepted)
+	}
 	if p.Client && p.Next < 0 && !r.Calls[p.Call].Work.Seen() {
 		return c.Owners.Of(&r.Calls[p.Call], queuewait.Inside)
 	}

@@ -25,6 +25,9 @@ type Step struct {
 // Call is the call of the step's half.
 func (s *Step) Call() int32 { return s.Half / 2 }
 
+// First reports whether nothing that the half waited for came before.
+func (s *Step) First() bool { return s.from == s.to }
+
 // Client reports whether the step's half is the client's.
 func (s *Step) Client() bool { return s.Half%2 == 0 }
 

@@ -22,6 +22,8 @@ type holding struct {
 func (a *Asking) holding(l *summary.Ledger, q *summary.Request, j int, v *queuewait.Verdict, call int32) holding {
 	h := holding{req: int32(j), from: 2*call + 1, to: 2 * call}
 	switch {
+	case v.Key.Site == queuewait.Accepted:
+		h.to, h.wait = 2*call+1, l.Accepted(q.Record, call)
 	case v.Key.Site == queuewait.Inside:
 		h.from, h.wait = 2*call, l.Inside(q.Record, call)
 	case v.Key.Site == queuewait.Lead:

@@ -39,7 +39,7 @@ type saying struct {
 }
 
 // waitsIn finds the waits that spans speak of on both sides, and takes them out of the parts: they are nobody's work. So
-// it does with those within client spans of which a pool's metrics speak.
+// it does with those within client spans of which a pool's metrics speak, and with those within server spans for a worker.
 func (a *Asking) waitsIn() {
 	type key struct {
 		slot   graph.SlotID
@@ -56,10 +56,13 @@ func (a *Asking) waitsIn() {
 		l := summary.NewLedger(s.Set.Calibration)
 		for j, q := range s.Counted {
 			for k := range a.planOf(i, j).Steps {
-				if st := &a.planOf(i, j).Steps[k]; st.Leave && st.Client() {
-					if ns := l.Inside(q.Record, st.Call()); ns > 0 {
-						a.inWait[i][[2]int32{int32(j), int32(k)}] = min(ns, max(0, st.NS))
-					}
+				st := &a.planOf(i, j).Steps[k]
+				ns, _, _ := l.Calibration.Owners.AcceptedIn(i, q.Record, st)
+				if st.Leave && st.Client() {
+					ns = min(l.Inside(q.Record, st.Call()), max(0, st.NS))
+				}
+				if ns > 0 {
+					a.inWait[i][[2]int32{int32(j), int32(k)}] = ns
 				}
 			}
 			for _, w := range q.Waits {

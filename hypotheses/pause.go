@@ -84,7 +84,7 @@ func (a *Asking) delays(side int) map[graph.ProcID][]delayed {
 				w.Walk(q.Record)
 				walked = true
 			}
-			if _, v := a.waitOf(l, q, st); v.Claimed() && v.Owner != queuewait.Pause {
+			if _, _, v := a.waitOf(l, q, st); v.Claimed() && v.Owner != queuewait.Pause {
 				continue // it waited for a place
 			}
 			if p, ok := a.stillAt(q, st); ok {

@@ -3,11 +3,14 @@ package hypotheses
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
+	"github.com/tailscope/tailscope/trace"
 )
 
 // A Reorder is calls of one parent that ran side by side in one set and in turn
@@ -59,10 +62,13 @@ func (c *Comparison) Reorders() []Reorder {
 			for _, y := range list[i:] {
 				sw, pw, shareWas := inTurn(was, x, y)
 				si, pi, shareIs := inTurn(is, x, y)
-				if !(pw && si) && !(sw && pi) {
+				if !(pw && si) && !(sw && pi) || math.Abs(shareIs-shareWas) < minReordered {
 					continue
 				}
 				serial := si
+				if serial && x != y && !c.tookTurns(is, x, y) {
+					continue
+				}
 				at := slices.IndexFunc(out, func(r Reorder) bool { return r.Parent == rel[p] && r.Serial == serial })
 				if at < 0 {
 					at = len(out)
@@ -79,8 +85,74 @@ func (c *Comparison) Reorders() []Reorder {
 	return out
 }
 
-// maxReorder is how many calls of one parent are compared with each other.
-const maxReorder = 256
+const (
+	// maxReorder is how many calls of one parent are compared with each other.
+	maxReorder = 256
+	// minReordered is the least part of the requests in which calls must run otherwise: the verdict on an order that one
+	// request in a hundred refutes turns by chance, or with a clock.
+	minReordered = 0.1
+)
+
+const (
+	// minFollowed is how many pairs of calls tell whether one begins at the other's end.
+	minFollowed = 20
+	// byItself is the slope of the gap between two calls over the length of the earlier that parts two cases: a call that
+	// begins at another's end keeps its distance however long that takes, slope 0; one that begins by itself is the nearer
+	// to it the longer that takes, slope −1.
+	byItself = -0.5
+)
+
+// tookTurns reports whether of two slots whose calls run in turn now the later may begin at the earlier's end, as it
+// may not have done before. It does not where the later surely begins whenever the earlier ends, and only became later or
+// the earlier shorter; and where it surely followed before as well, and clocks or a lead let them overlap.
+func (c *Comparison) tookTurns(now *graph.Verdicts, x, y graph.SlotID) bool {
+	if now.Order(x, y).Verdict != graph.OrderHeld {
+		x, y = y, x
+	}
+	was, wasOff, known := c.gapSlope(summary.Baseline, x, y)
+	if known && was-2*wasOff > byItself {
+		return false
+	}
+	is, isOff, known := c.gapSlope(summary.Current, x, y)
+	return !known || is+2*isOff >= byItself
+}
+
+// gapSlope is by how much the gap between calls of x and y grows with the length of x, and its standard error, in the
+// requests of a side in which x ended last of all that came before.
+func (c *Comparison) gapSlope(side int, x, y graph.SlotID) (slope, off float64, known bool) {
+	var lengths, gaps []int64
+	for _, q := range c.Sides[side].Counted {
+		for p := range q.Calls {
+			var last, next *graph.Half // the latest end of x, and the first start of y
+			from, to := int32(p)+1, int32(p)+q.Calls[p].Len
+			for k := from; k < to; k += q.Calls[k].Len {
+				if o := q.Calls[k].Outer(); q.Calls[k].Slot == y && (next == nil || o.Start < next.Start) {
+					next = o
+				}
+			}
+			if next == nil {
+				continue
+			}
+			var end trace.Time
+			for k := from; k < to; k += q.Calls[k].Len {
+				o := q.Calls[k].Outer()
+				if o == next || o.Start >= next.Start || o.End > next.Start && q.Calls[k].Slot != x || o.End < end {
+					continue
+				}
+				if end, last = o.End, nil; q.Calls[k].Slot == x {
+					last = o
+				}
+			}
+			if last != nil {
+				lengths, gaps = append(lengths, last.Duration()), append(gaps, int64(next.Start-last.End))
+			}
+		}
+	}
+	if len(gaps) < minFollowed {
+		return 0, 0, false
+	}
+	return stats.LeastSquares(lengths, gaps)
+}
 
 // inTurn reports whether two slots run one after the other, or side by side, and
 // the share of requests in which they run in turn.

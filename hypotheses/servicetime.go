@@ -193,6 +193,7 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 	}
 	if !uninstrumented {
 		a.alone(a.workOf(slot), &f)
+		a.doubtUnseen(&f, work, lengths)
 	}
 	return f
 }

@@ -46,27 +46,33 @@ func (a *Asking) queues() []*queue {
 	waited := [2]map[queuewait.EdgeKey][]lasted{{}, {}}
 	total := map[graph.SlotID]float64{}
 	waits := [2]map[graph.SlotID]*part{{}, {}}
+	counted := map[int32]bool{} // calls of a request whose wait stands before several that they make at once
 	for i, s := range a.Sides {
 		l := summary.NewLedger(s.Set.Calibration)
 		for j, q := range s.Counted {
 			p := a.planOf(i, j)
 			weight := float64(q.Weight) / graph.OneRequest
+			clear(counted)
 			for k := range p.Steps {
-				x, v := a.waitOf(l, q, &p.Steps[k])
+				x, call, v := a.waitOf(l, q, &p.Steps[k])
 				if v == nil {
 					continue
 				}
-				slot := a.Relative(q, q.Calls[p.Steps[k].Call()].Slot)
-				if waits[i][slot] == nil {
-					waits[i][slot] = &part{}
-				}
-				waits[i][slot].ns = append(waits[i][slot].ns, x)
-				waits[i][slot].w = append(waits[i][slot].w, weight)
-				in[i][v.Key] = append(in[i][v.Key], a.holding(l, q, j, v, p.Steps[k].Call()))
-				if list := waited[i][v.Key]; len(list) > 0 && int(list[len(list)-1].req) == j {
-					list[len(list)-1].ns += x
-				} else {
-					waited[i][v.Key] = append(list, lasted{int32(j), x})
+				slot := a.Relative(q, q.Calls[call].Slot)
+				again := counted[call]
+				counted[call] = v.Key.Site == queuewait.Accepted
+				if !again {
+					if waits[i][slot] == nil {
+						waits[i][slot] = &part{}
+					}
+					waits[i][slot].ns = append(waits[i][slot].ns, x)
+					waits[i][slot].w = append(waits[i][slot].w, weight)
+					in[i][v.Key] = append(in[i][v.Key], a.holding(l, q, j, v, call))
+					if list := waited[i][v.Key]; len(list) > 0 && int(list[len(list)-1].req) == j {
+						list[len(list)-1].ns += x
+					} else {
+						waited[i][v.Key] = append(list, lasted{int32(j), x})
+					}
 				}
 				if i == summary.Current {
 					b := by[v.Key]
@@ -80,8 +86,10 @@ func (a *Asking) queues() []*queue {
 					if x != 0 {
 						b.gaps, b.ns = append(b.gaps, place{int32(j), int32(k)}), append(b.ns, x)
 					}
-					total[slot] += float64(x) * weight
-					b.calls++
+					if !again {
+						total[slot] += float64(x) * weight
+						b.calls++
+					}
 				}
 			}
 		}
@@ -227,34 +235,32 @@ func (a *Asking) byMix(reweighted []float64) map[*queue][2]float64 {
 	return before
 }
 
-// waitOf is the likely wait in a step, and who owns it; nil where nobody does.
-func (a *Asking) waitOf(l *summary.Ledger, q *summary.Request, s *graph.Step) (int64, *queuewait.Verdict) {
-	if s.Call() == 0 {
-		return 0, nil
+// waitOf is the likely wait in a step, the call that waits, and who owns it; nil where nobody does.
+func (a *Asking) waitOf(l *summary.Ledger, q *summary.Request, s *graph.Step) (int64, int32, *queuewait.Verdict) {
+	owners, call := l.Calibration.Owners, s.Call()
+	accepted, of, within := owners.AcceptedIn(l.Calibration.Side, q.Record, s)
+	if accepted > 0 {
+		return accepted, of, within
 	}
-	c := &q.Calls[s.Call()]
-	owners := l.Calibration.Owners
-	if s.Leave {
+	c := &q.Calls[call]
+	switch {
+	case call == 0:
+	case s.Leave:
 		if v := owners.Of(c, queuewait.Inside); s.Client() && v.Claimed() {
-			return min(l.Inside(q.Record, s.Call()), max(0, s.NS)), v
+			return min(l.Inside(q.Record, call), max(0, s.NS)), call, v
 		}
-		return 0, nil
-	}
-	if s.Client() {
+	case s.Client():
 		if v := owners.Of(c, queuewait.Lead); v.Claimed() {
 			ns, _ := owners.Lead(l.Calibration.Side, c, max(0, s.NS))
-			return ns, v
+			return ns, call, v
 		}
-		return 0, nil
+	case c.Paired():
+		if v := owners.Of(c, queuewait.Between); v.Claimed() || v != nil && v.Owner == queuewait.NoOwner {
+			wait, _, _, _ := l.Gap(q.Record, call)
+			return min(wait, s.NS), call, v
+		}
 	}
-	if !c.Paired() {
-		return 0, nil
-	}
-	if v := owners.Of(c, queuewait.Between); v.Claimed() || v != nil && v.Owner == queuewait.NoOwner {
-		wait, _, _, _ := l.Gap(q.Record, s.Call())
-		return min(wait, s.NS), v
-	}
-	return 0, nil
+	return 0, of, within
 }
 
 // waitBack puts a share of the waits of a queue back to what they were, and so the calls that timed out before they
@@ -306,7 +312,11 @@ func (a *Asking) gapsBack(b *queue, share float64) Factor {
 	return func(j int, p *graph.Plan, values []int64) {
 		q := a.request(j)
 		back := func(k int, x int64) {
-			if m, ok := b.maps[a.Relative(q, q.Calls[p.Steps[k].Call()].Slot)]; ok {
+			call := p.Steps[k].Call()
+			if b.v.Key.Site == queuewait.Accepted && !p.Steps[k].Leave {
+				call = q.Calls[call].Parent
+			}
+			if m, ok := b.maps[a.Relative(q, q.Calls[call].Slot)]; ok {
 				values[k] -= int64(share * float64(x-m.At(x, a.tie(j, k))))
 			}
 		}
@@ -318,7 +328,7 @@ func (a *Asking) gapsBack(b *queue, share float64) Factor {
 			return
 		}
 		for k := range p.Steps { // in other orders its stretches are others
-			if x, v := a.waitOf(l, q, &p.Steps[k]); v == b.v && x != 0 {
+			if x, _, v := a.waitOf(l, q, &p.Steps[k]); v == b.v && x != 0 {
 				back(k, x)
 			}
 		}
@@ -413,6 +423,9 @@ func (a *Asking) waitFinding(b *queue, kind string) Finding {
 	}
 	where := fmt.Sprintf("a connection of the pool%s in %s", resource, caller)
 	rival := "server-queue: a queue at " + peer
+	if b.v.Key.Site == queuewait.Accepted {
+		peer = a.Reading.Dict.String(b.v.Key.Target) // of an entry nobody calls
+	}
 	if kind == "server-queue" {
 		f.Service, f.Peer = peer, ""
 		where = fmt.Sprintf("a place in the executor%s of %s", resource, peer)
@@ -425,6 +438,9 @@ func (a *Asking) waitFinding(b *queue, kind string) Finding {
 	}
 	f.Claim = fmt.Sprintf("calls of %s wait for %s, %s on average where it was %s", op, where, prose.Ns(is.Wait), prose.Ns(was.Wait))
 	wait := numbers("spans", is.N, "ms", was.Wait/1e6, is.Wait/1e6, "mean wait before "+op+" beyond the usual")
+	if b.v.Key.Site == queuewait.Accepted {
+		wait.Statement = "mean wait for a worker within the spans of " + op
+	}
 	if b.v.Key.Site == queuewait.Inside {
 		wait.Source, wait.Statement = "metrics", "mean wait for a connection within the client spans of "+op
 	}
@@ -470,6 +486,15 @@ func (a *Asking) waitFinding(b *queue, kind string) Finding {
 		f.Check.IfThis = "active = max and queued > 0 at the callee; waits end with requests of any caller"
 		f.Check.IfRival = "idle threads at the callee while calls wait; waits end with the caller's own calls"
 		f.Check.Query = fmt.Sprintf(`max by (service_instance_id) (executor_queued_tasks{service_name=%q})`, peer)
+	}
+	if b.v.Key.Site == queuewait.Accepted {
+		f.Check.Question = fmt.Sprintf("with waits for workers that take requests in turn taken off, does %s take as long as when a worker is free?", op)
+		f.Check.Rival = "contention: a lock, or a CPU that is shared, lengthens the work itself"
+		f.Check.IfThis, f.Check.IfRival = "yes, for one number of workers", "no, for none"
+		if is.Limit == 1 && !is.FromPool {
+			f.Open = true
+			f.Warnings = append(f.Warnings, "one at a time in each process: a lock around all of the work looks the same")
+		}
 	}
 	for _, t := range b.v.Tests {
 		if t.Decided && t.Says == b.v.Owner {
@@ -531,6 +556,9 @@ var load = Cause{
 			f.Service, f.Peer, f.Operation = caller, "", op
 			if b.v.Owner == queuewait.ServerQueue || unowned {
 				f.Service = peer
+			}
+			if b.v.Key.Site == queuewait.Accepted {
+				f.Service = a.Reading.Dict.String(b.v.Key.Target)
 			}
 			was, is := b.v.Sides[0], b.v.Sides[1]
 			f.Claim = moreToDo(op, f.Service, was, is)

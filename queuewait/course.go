@@ -20,7 +20,7 @@ func (a *asker) course(side int) {
 		is, ok := mine[p.Slot]
 		if !ok {
 			k := key(set.Dict, p.Slot, a.key.Site)
-			is = k == a.key || a.v.Owner == ServerQueue && k.Target == a.key.Target
+			is = k == a.key && (a.v.mine == nil || a.v.mine(p.Slot)) || a.key.Site == Between && a.v.Owner == ServerQueue && k.Target == a.key.Target
 			mine[p.Slot] = is
 		}
 		return is && p.Serving == (a.v.Owner == ServerQueue)

@@ -22,13 +22,16 @@ const (
 	Lead
 	// Inside is within a client span whose callee has no span of its own.
 	Inside
+	// Accepted is within a server span, before a worker takes its request.
+	Accepted
 
 	sites = iota
 )
 
 // An EdgeKey is the calls of one service to another, as far as they could wait
 // for one resource: a pool of the caller, or the executor of the callee. Target
-// is the callee's service, or the peer that the caller names.
+// is the callee's service, or the peer that the caller names. Accepted, it does not
+// matter who called: Caller is zero.
 type EdgeKey struct {
 	Caller, Target trace.StringID
 	Site           Site
@@ -226,6 +229,9 @@ func (d *Data) speaking() map[graph.SlotID]bool {
 func key(d *graph.Dict, slot graph.SlotID, site Site) EdgeKey {
 	s := d.SlotAt(slot)
 	target := s.Callee.Service
+	if site == Accepted {
+		return EdgeKey{0, target, site}
+	}
 	if target == 0 {
 		target = s.Peer
 	}
@@ -251,7 +257,7 @@ type leads struct {
 	ns   []int64
 }
 
-func (d *Data) leads() leads {
+func (d *Data) leads(o *Owners, side int) leads {
 	var l leads
 	w := graph.Walker{Dict: d.Dict, Verdicts: d.Verdicts}
 	for _, r := range d.Records {
@@ -261,7 +267,8 @@ func (d *Data) leads() leads {
 			if s.Leave || !s.Client() || s.Call() == 0 {
 				continue
 			}
-			l.call, l.ns = append(l.call, &r.Calls[s.Call()]), append(l.ns, s.NS)
+			accepted, _, _ := o.AcceptedIn(side, r, s)
+			l.call, l.ns = append(l.call, &r.Calls[s.Call()]), append(l.ns, s.NS-accepted)
 		}
 	}
 	return l

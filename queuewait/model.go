@@ -121,7 +121,7 @@ func (a *asker) stations(side int) []Station {
 	type served struct{ at, hold, wait int64 }
 	by := map[graph.ProcID][]served{}
 	keys := []EdgeKey{a.key}
-	if a.v.Owner == ServerQueue {
+	if a.v.Owner == ServerQueue && a.key.Site == Between {
 		keys = a.toTarget(side)
 	}
 	for _, k := range keys {

@@ -24,7 +24,7 @@ const (
 
 // A Test is one question of whose queue it was, with its answer.
 type Test struct {
-	Name      string // explicit, stops, sides, hand-over, metrics, in-flight, passed
+	Name      string // explicit, stops, sides, hand-over, metrics, in-flight, passed; turns of what is Accepted
 	Says      Owner  // "" for silent
 	Decided   bool   // the first that spoke
 	Statement string
@@ -86,6 +86,9 @@ type Verdict struct {
 
 	inside [2]*inside // how long calls waited within their client spans, of each side
 	turns  [2]*turns  // and before them
+
+	accepted [2]*accepted            // how long requests waited within their server spans, of each side
+	mine     func(graph.SlotID) bool // whose requests; nil: all of the key
 }
 
 // Claimed reports whether the excess of the edge's gaps is a wait in a queue.
@@ -104,7 +107,7 @@ type Owners struct {
 
 // Of is the verdict on the edge of a call, nil if it has none.
 func (o *Owners) Of(c *graph.Call, site Site) *Verdict {
-	if !c.Client.Seen() {
+	if site == Accepted && !c.Work.Seen() || site != Accepted && !c.Client.Seen() {
 		return nil
 	}
 	return o.OfSlot(c.Slot, site)
@@ -118,7 +121,15 @@ func (o *Owners) OfSlot(slot graph.SlotID, site Site) *Verdict {
 	if list := o.bySlot[site]; int(slot) < len(list) {
 		return list[slot]
 	}
-	return o.edges[key(o.dict, slot, site)] // a slot that no kept record has
+	return o.of(slot, site) // a slot that no kept record has
+}
+
+func (o *Owners) of(slot graph.SlotID, site Site) *Verdict {
+	v := o.edges[key(o.dict, slot, site)]
+	if v != nil && v.mine != nil && !v.mine(slot) {
+		return nil
+	}
+	return v
 }
 
 // All is all verdicts, by caller, target and site.
@@ -147,11 +158,12 @@ func NewOwners(sets [2]*Data, floors *Floors) *Owners {
 			o.dict = d.Dict
 		}
 	}
+	o.acceptedWaits(sets)
 	var leads [2]leads
 	var usual [2]*windowed
 	parallel.Do(len(sets), func(i int) {
 		if sets[i] != nil {
-			leads[i] = sets[i].leads()
+			leads[i] = sets[i].leads(o, i)
 			usual[i] = leads[i].windowed()
 		}
 	})
@@ -186,10 +198,10 @@ func NewOwners(sets [2]*Data, floors *Floors) *Owners {
 	for i, k := range keys {
 		o.edges[k] = verdicts[i]
 	}
-	for site := range o.bySlot {
+	for site := range Accepted {
 		list := make([]*Verdict, o.dict.Slots())
 		for slot := range list {
-			list[slot] = o.edges[key(o.dict, graph.SlotID(slot), Site(site))]
+			list[slot] = o.of(graph.SlotID(slot), site)
 		}
 		o.bySlot[site] = list
 	}

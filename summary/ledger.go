@@ -102,6 +102,14 @@ func (l *Ledger) own(r *graph.Record, p Part) {
 			return
 		}
 	}
+	if wait := l.Accepted(r, p.Call); !p.Client && wait > 0 {
+		if at := min(l.Walker.Began(p.Call, false)+wait, p.End); p.Start < at {
+			accepted := p
+			accepted.End, accepted.Kind, accepted.Next = at, Wait, -1
+			l.add(accepted)
+			p.Start = at
+		}
+	}
 	if p.Next >= 0 {
 		next := &r.Calls[p.Next]
 		if o := l.Calibration.Owners.Of(next, queuewait.Lead); o.Claimed() {
@@ -173,6 +181,13 @@ func (l *Ledger) add(p Part) {
 func (l *Ledger) Inside(r *graph.Record, i int32) int64 {
 	c := &r.Calls[i]
 	wait, _, _ := l.Calibration.Owners.Of(c, queuewait.Inside).Inside(l.Calibration.Side, c)
+	return wait
+}
+
+// Accepted is how long call i of a record is likely to have waited within its server span for a worker.
+func (l *Ledger) Accepted(r *graph.Record, i int32) int64 {
+	c := &r.Calls[i]
+	wait, _, _ := l.Calibration.Owners.Of(c, queuewait.Accepted).Accepted(l.Calibration.Side, c)
 	return wait
 }
 

@@ -46,6 +46,7 @@ type edgeWait struct {
 	caller, callee, operation string
 	alone                     bool // a gap in the caller, not between two spans
 	inside                    bool // within the client span of a callee without spans
+	accepted                  bool // within the callee's span
 	explicit                  bool // the caller's spans say it
 	waits                     []float64
 	client, server            float64 // summed waits by their queue
@@ -61,6 +62,8 @@ func (e *edgeWait) String() string {
 		how = "alone"
 	case e.inside:
 		how = "inside"
+	case e.accepted:
+		how = "accepted"
 	}
 	return fmt.Sprintf("%s→%s %s (%s)", e.caller, e.callee, e.operation, how)
 }
@@ -110,8 +113,8 @@ func (e *edgeWait) owner() string {
 // edgeWaits reads them off a run.
 func edgeWaits(run *sim.Run) []*edgeWait {
 	type key struct {
-		edge          int32
-		alone, inside bool
+		edge                    int32
+		alone, inside, accepted bool
 	}
 	by := map[key]*edgeWait{}
 	var order []*edgeWait
@@ -125,12 +128,12 @@ func edgeWaits(run *sim.Run) []*edgeWait {
 			continue
 		}
 		from, to := &a.Caller.Service.Spans, &a.Callee.Service.Spans
-		see := func(alone, inside, explicit bool, client, server sim.Time) {
-			k := key{a.Edge, alone, inside}
+		seeIn := func(accepted, alone, inside, explicit bool, client, server sim.Time) {
+			k := key{a.Edge, alone, inside, accepted}
 			e := by[k]
 			if e == nil {
 				op := run.Edges[a.Edge].Op
-				e = &edgeWait{caller: a.Caller.Service.Name, callee: a.Callee.Service.Name, operation: op.Name, alone: alone, inside: inside, explicit: explicit}
+				e = &edgeWait{caller: a.Caller.Service.Name, callee: a.Callee.Service.Name, operation: op.Name, alone: alone, inside: inside, explicit: explicit, accepted: accepted}
 				by[k] = e
 				order = append(order, e)
 			}
@@ -141,6 +144,12 @@ func edgeWaits(run *sim.Run) []*edgeWait {
 			if w > 2*sim.Time(1e6) {
 				e.long++
 			}
+		}
+		see := func(alone, inside, explicit bool, client, server sim.Time) {
+			seeIn(false, alone, inside, explicit, client, server)
+		}
+		if a.Callee.Service.Peer == nil && !to.NoServer && !to.ServerAfterQueue && a.Ended > a.Started {
+			seeIn(true, false, false, false, 0, a.ExecWait)
 		}
 		if locked(a.Caller.Service, a.Callee.Service) {
 			continue // a lock before a call is a pool of one to whoever sees spans alone
@@ -199,10 +208,11 @@ func (e *edgeWait) row(queues []report.Queue) *report.Queue {
 		alone := strings.HasPrefix(q.Evidence, "time in the caller")
 		between := strings.HasPrefix(q.Evidence, "client duration")
 		inside := strings.HasPrefix(q.Evidence, "time within the client span")
+		accepted := strings.HasPrefix(q.Evidence, "time within the server span")
 		switch {
-		case e.explicit && !alone && !between && !inside:
+		case e.explicit && !alone && !between && !inside && !accepted:
 			return q
-		case !e.explicit && q.Peer == e.callee && q.Operation == e.operation && (alone || inside || between) && e.alone == alone && e.inside == inside:
+		case !e.explicit && q.Peer == e.callee && q.Operation == e.operation && (alone || inside || accepted || between) && e.alone == alone && e.inside == inside && e.accepted == accepted:
 			return q
 		}
 	}
@@ -217,9 +227,9 @@ type waitView struct {
 	head      float64
 	metrics   bool
 
-	between, alone, inside *waitGroup // by where waits show; nil: not counted
-	owner, wrong           *cell
-	limit, silent          *cell // nil: not counted
+	between, alone, inside, accepted *waitGroup // by where waits show; nil: not counted
+	owner, wrong                     *cell
+	limit, silent                    *cell // nil: not counted
 }
 
 // A waitGroup is the cells of the waits that show in one way, and how close they are to be.
@@ -255,6 +265,8 @@ func (v *waitView) of(e *edgeWait) *waitGroup {
 		return v.alone
 	case e.inside:
 		return v.inside
+	case e.accepted:
+		return v.accepted
 	}
 	return v.between
 }

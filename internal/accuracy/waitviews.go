@@ -11,9 +11,10 @@ func init() {
 	add(suite{
 		name: "waits-gaps",
 		about: `
-Waits for a connection that show in the caller alone, 2,000 requests a side, unsampled. Gaps alone: systems in which every client
+Waits that show in one process alone, 2,000 requests a side, unsampled. Gaps alone: systems in which every client
 span begins when a connection was got, without metrics. Within client spans: waits for a connection to a callee without spans, with
-the metrics of the pools; service-time counts as untraced there. Otherwise as in waits.`,
+the metrics of the pools; service-time counts as untraced there. Within server spans: all begin when their request comes in, and not when a
+worker takes it, without metrics; contention and service-time are among the incidents. Otherwise as in waits.`,
 		version: analysis.Version,
 		runs:    2,
 		run:     gapCells,
@@ -38,6 +39,13 @@ func afterPool(s *sim.System) {
 	}
 }
 
+// onAccept lets all server spans begin when their request came in, and not when a worker took it.
+func onAccept(s *sim.System) {
+	for _, v := range s.Services {
+		v.Spans.ServerAfterQueue = false
+	}
+}
+
 func gapCells(seed uint64, runs int) []cell {
 	alone := waitView{
 		scenarios: []string{"mercury/client-wait", "mercury/load-pool", "mercury/service-time-pool", "mercury/mixture-pool",
@@ -54,14 +62,30 @@ func gapCells(seed uint64, runs int) []cell {
 		owner:  &cell{name: "within client spans: owner right", target: atLeast(0.95)},
 		wrong:  &cell{name: "within client spans: owner wrong, not untraced", target: atMost(0.02)},
 	}
+	accepted := waitView{
+		scenarios: []string{"mercury/server-queue", "mercury/load", "checkout/server-queue", "search/server-queue", "search/load", "mesh/server-queue", "mesh/load-burst",
+			"mercury/service-time", "mercury/contention", "search/contention", "mesh/contention", "checkout/service-time"},
+		change: onAccept, requests: waitRequests,
+		accepted: newWaitGroup("within server spans", 0.20, 0.20, 0.6),
+		owner:    &cell{name: "within server spans: owner right", target: atLeast(0.95)},
+		wrong:    &cell{name: "within server spans: owner wrong, not untraced", target: atMost(0.02)},
+		limit:    &cell{name: "within server spans: limit inferred within 1 where it saturates", target: atLeast(0.95)},
+		silent:   &cell{name: "within server spans: no limit where no call waits", target: atLeast(0.98)},
+	}
 	var out []cell
-	for _, v := range []*waitView{&alone, &within} {
+	for _, v := range []*waitView{&alone, &within, &accepted} {
 		g := v.alone
 		if g == nil {
 			g = v.inside
 		}
+		if g == nil {
+			g = v.accepted
+		}
 		v.measure(seed, wanted(runs, g.mean.name, g.p99.name, g.inside.name, g.narrow.name, v.owner.name, v.wrong.name))
 		out = append(append(out, g.cells()...), *v.owner, *v.wrong)
+		if v.limit != nil {
+			out = append(out, *v.limit, *v.silent)
+		}
 	}
 	return out
 }
