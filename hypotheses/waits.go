@@ -269,7 +269,8 @@ func (a *Asking) waitBack(b *queue, share float64) Factor {
 	gaps := a.gapsBack(b, share)
 	var starved []Factor
 	for _, t := range a.targets() {
-		if a.queueOf(t) != b || t.sides[0].starved+t.sides[1].starved == 0 {
+		if at := a.queueOf(t); at != b && !(at == nil && b.unowned() && slices.ContainsFunc(t.slots, func(s graph.SlotID) bool { return slices.Contains(b.slots, s) })) ||
+			t.sides[0].starved+t.sides[1].starved == 0 {
 			continue
 		}
 		is := &t.sides[summary.Current]
@@ -296,6 +297,39 @@ func (a *Asking) waitBack(b *queue, share float64) Factor {
 		}
 	}
 }
+
+// unowned reports whether nothing tells whose queue the calls wait in, between their client and their server spans.
+func (b *queue) unowned() bool {
+	return b.v.Owner == queuewait.NoOwner && b.v.Key.Site == queuewait.Between
+}
+
+// begunLate is how many current calls of a queue their callee began after their caller had left: those waited at the callee,
+// for what waits in the caller for a place is never sent once it has been given up.
+func (a *Asking) begunLate(b *queue) int {
+	n := 0
+	w := summary.NewLedger(a.cur().Set.Calibration).Walker
+	through := a.through(summary.Current, b, queuewait.Between)
+	for _, q := range a.cur().Counted {
+		walked := false
+		for k := range q.Calls {
+			c := &q.Calls[k]
+			if !through[c.Slot] || !c.Paired() || !c.OuterEnd().Left() {
+				continue
+			}
+			if !walked {
+				w.Walk(q.Record)
+				walked = true
+			}
+			if int64(c.Work.Start-c.Client.End)+w.Shift(int32(k), false)-w.Shift(int32(k), true) > minSilence {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// minBegunLate is how many such calls tell that a wait of which nothing else does is the callee's.
+const minBegunLate = 3
 
 // through tells of each slot whether its calls wait in a queue, if they do at a site.
 func (a *Asking) through(side int, b *queue, site queuewait.Site) []bool {
@@ -377,9 +411,15 @@ var serverQueue = Cause{
 func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 	var out []Finding
 	for _, b := range a.queues() {
-		unowned := b.v.Owner == queuewait.NoOwner && b.v.Key.Site == queuewait.Between && owner != queuewait.Pause
+		unowned := b.unowned() && owner != queuewait.Pause
 		if b.v.Owner != owner && !unowned || a.isLock(b) {
 			continue
+		}
+		late := 0
+		if unowned {
+			if late = a.begunLate(b); late >= minBegunLate && owner == queuewait.ClientWait {
+				continue
+			}
 		}
 		if a.inTurns(b.v) != nil || b.v.Owner == queuewait.Pause && b.v.Stopped != 0 {
 			continue // the turns, or the stops themselves, are asked about
@@ -392,7 +432,11 @@ func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 		f.Factor = a.waitBack(b, rest)
 		f.wait = b
 		f.lengths = func(side, j int) (int64, bool) { return lengthIn(b.waits[side], j) }
-		if unowned {
+		switch {
+		case late >= minBegunLate:
+			f.Open = true
+			f.Evidence = append(f.Evidence, says("spans", late, "%s by the callee after the caller had left: they waited there, for what waits in the caller is not sent once it is given up", plural(late, "call was begun", "calls were begun")))
+		case unowned:
 			f.Doubtful = true
 			f.Warnings = append(f.Warnings, "nothing tells whose queue it is: it may be the caller's, the callee's, or the way between them")
 			f.Check.Ran = false
