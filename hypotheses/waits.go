@@ -101,7 +101,12 @@ func (a *Asking) queues() []*queue {
 		}
 		slices.SortFunc(b.slots, func(x, y graph.SlotID) int { return cmp.Or(cmp.Compare(total[y], total[x]), cmp.Compare(x, y)) })
 		b.shares()
-		if b.hold == 0 && b.arrivals == 0 {
+		switch {
+		case !b.v.Model.OK && a.mostlyLeft(b, len(in[1][b.v.Key])):
+			if b.arrivals > 0 { // those that were served came when there was room: of such a rate there are no parts
+				b.arrivals, b.hold = 0, 0
+			}
+		case b.hold == 0 && b.arrivals == 0:
 			b.arrivals = a.inBursts(b)
 		}
 		b.in = [2][]holding{in[0][b.v.Key], in[1][b.v.Key]}
@@ -158,6 +163,23 @@ func (b *queue) shares() {
 		more, longer := math.Log(is.PerSecond/was.PerSecond), math.Log(max(1, is.Hold/was.Hold))
 		b.arrivals, b.hold = more/(more+longer), longer/(more+longer)
 	}
+}
+
+// mostlyLeft reports whether of the current calls between client and server span most were given up before they were served,
+// so that those that were, so many, tell nothing of how often calls come.
+func (a *Asking) mostlyLeft(b *queue, served int) bool {
+	if b.v.Key.Site != queuewait.Between {
+		return false
+	}
+	through, n := a.through(summary.Current, b, queuewait.Between), 0
+	for _, q := range a.cur().Counted {
+		for i := range q.Calls {
+			if c := &q.Calls[i]; c.Client.Seen() && through[c.Slot] {
+				n++
+			}
+		}
+	}
+	return 2*served < n
 }
 
 // ratesDiffer reports whether rates differ by more than those of so many calls that come independently do, by two

@@ -101,9 +101,6 @@ func (s *score) all() []cell {
 	return out
 }
 
-// carried is the cell that tells a strength which is always weak from one that is right.
-const carried = "strong or moderate where the first is right"
-
 // judge counts an answer to an incident that has causes.
 func (s *score) judge(a *answer, c condition) {
 	place := a.place()
@@ -115,9 +112,6 @@ func (s *score) judge(a *answer, c condition) {
 	}
 	if hs := a.endpoint.Hypotheses; len(hs) > 0 && place != 1 {
 		s.count("weak where the first is wrong", atLeast(0.8), hs[0].Strength == report.Weak)
-	}
-	if place == 1 && s.cells[carried] != nil {
-		s.count(carried, target{}, a.endpoint.Hypotheses[0].Strength != report.Weak)
 	}
 	if place != 1 {
 		fmt.Fprintln(os.Stderr, a)
@@ -169,7 +163,6 @@ func rankingCells(seed uint64, runs int) []cell {
 	}
 	s.cell("planted cause first: 1 %, metrics, 30,000 requests", target{})
 	s.cell("weak where the first is wrong", atLeast(0.8))
-	s.cell(carried, target{})
 	s.cell("explains_ms within 20 % or 2 sd", atLeast(0.9))
 	s.cell("interval of explains_ms covers", atLeast(0.9))
 	s.cell("nulls: no false alarm", atLeast(0.96))
