@@ -186,7 +186,7 @@ func (b *Builder) call(t *Tree, w todo, first int) {
 			c.Flags |= Redirected
 		}
 		slot.Caller = b.endpoint(t, n)
-		if slot.Kind == trace.KindUnspecified || slot.Kind == trace.KindInternal {
+		if untold(slot.Kind) {
 			slot.Kind = trace.KindClient
 		}
 		if server != NoNode {
@@ -255,19 +255,28 @@ func (b *Builder) queue(t *Tree, n, skip Node, parent int32, onClient bool) {
 }
 
 // calls reports whether n is the client half of a call. Data that do not tell
-// kinds tell by the border between services: a span whose only child is of
-// another service, and whose parent is of its own.
+// kinds, or call all spans internal, tell by the border between services: a span
+// whose only child is of another service, and whose parent is of its own. And by
+// databases: a span that names one and has no children asks it.
 func (b *Builder) calls(t *Tree, n Node) bool {
-	switch t.kind(n) {
-	case trace.KindClient, trace.KindProducer:
+	kind := t.kind(n)
+	if kind == trace.KindClient || kind == trace.KindProducer {
 		return true
-	case trace.KindUnspecified:
-		p := t.Parent[n]
-		kids := t.Children(n)
-		return p != NoNode && t.service(p) == t.service(n) && len(kids) == 1 && t.service(kids[0]) != t.service(n) && t.kind(kids[0]) == trace.KindUnspecified
 	}
-	return false
+	if p := t.Parent[n]; !untold(kind) || p == NoNode || t.service(p) != t.service(n) {
+		return false
+	}
+	kids := t.Children(n)
+	if len(kids) == 0 {
+		return b.namer.Database(t.Spans[n])
+	}
+	return len(kids) == 1 && t.service(kids[0]) != t.service(n) && untold(t.kind(kids[0]))
 }
+
+// untold reports whether a kind leaves open which half of a call a span is at the
+// border between services: no internal span lies there, so what is called so has
+// not been told.
+func untold(k trace.Kind) bool { return k == trace.KindUnspecified || k == trace.KindInternal }
 
 // server is the server half of the call whose client half is n: its only child
 // that is a server's. Where there are several, each is an attempt or a leg of
@@ -276,8 +285,7 @@ func (b *Builder) server(t *Tree, n Node) Node {
 	found := NoNode
 	for _, k := range t.Children(n) {
 		kind := t.kind(k)
-		if kind == trace.KindServer || kind == trace.KindUnspecified && t.kind(n) == trace.KindUnspecified ||
-			kind == trace.KindUnspecified && t.kind(n) == trace.KindClient && t.service(k) != t.service(n) {
+		if kind == trace.KindServer || untold(kind) && t.service(k) != t.service(n) && (untold(t.kind(n)) || t.kind(n) == trace.KindClient) {
 			if t.flags(k)&trace.FollowsFrom != 0 || b.apart(t, k) {
 				continue
 			}

@@ -85,6 +85,10 @@ type Offset struct {
 	// Contradictions is how many bounds had to be set aside to leave any offset.
 	Contradictions int64
 	N              int64
+
+	// Beyond is by how much the greatest lower bound exceeds the least upper one: how wrong times must be for these
+	// contradictions. Clocks that are read in whole milliseconds contradict each other by up to two.
+	Beyond int64
 }
 
 // maxLies is how many calls between two hosts may say of their clocks what cannot
@@ -115,6 +119,7 @@ func (b *Bounds) offset() Offset {
 	if len(b.Lo) == 0 || len(b.Hi) == 0 {
 		return o
 	}
+	o.Beyond = max(0, b.Lo[0]-b.Hi[0])
 	i, j := 0, 0
 	for i < len(b.Lo)-1 && j < len(b.Hi)-1 && b.Lo[i] > b.Hi[j] {
 		// Drop the one that stands farther from its own neighbours.

@@ -21,8 +21,10 @@ const (
 	minMoved, bigMoved           = 10_000_000, 25_000_000
 	minMovedShare, bigMovedShare = 0.05, 0.1
 	// maxContradictions is the share of a pair's calls whose bounds contradict the
-	// others: a clock moved within the window.
+	// others: a clock moved within the window. coarse is how far times must be wrong for it: what is read in whole
+	// milliseconds is wrong by one at either end.
 	maxContradictions = 0.01
+	coarse            = 2_000_000
 )
 
 // clockGuard: do the hosts' clocks stand to each other as they did?
@@ -67,7 +69,9 @@ func (c *Comparison) clockGuard() Guard {
 				off[i] = max(off[i], float64(o.Lo), float64(-o.Hi))
 				if i == summary.Current {
 					calls += o.N
-					contradictions += o.Contradictions
+					if o.Beyond > coarse {
+						contradictions += o.Contradictions
+					}
 				}
 			}
 		}

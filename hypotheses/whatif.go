@@ -10,6 +10,7 @@ import (
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/stats"
 	"github.com/tailscope/tailscope/summary"
+	"github.com/tailscope/tailscope/trace"
 )
 
 // An Edge names calls: from a service, to a service or peer, of an operation.
@@ -134,6 +135,8 @@ type replaying struct {
 	WhatIf
 	out   Replayed
 	edges map[[2]string]bool // caller and callee of the endpoint's calls
+
+	serves map[trace.StringID]bool // the services that work for its requests
 }
 
 // Replay runs the current requests of an endpoint again with something changed.
@@ -161,9 +164,14 @@ func (c *Comparison) Replay(w WhatIf) (*Replayed, error) {
 func (r *replaying) fit() error {
 	type call struct{ caller, peer, operation string }
 	have := map[call]bool{}
-	r.edges = map[[2]string]bool{}
+	r.edges, r.serves = map[[2]string]bool{}, map[trace.StringID]bool{}
 	for j := range r.plans {
 		q := r.request(j)
+		for i := range q.Calls {
+			if q.Calls[i].Work.Seen() {
+				r.serves[r.slot(q.Calls[i].Slot).Callee.Service] = true
+			}
+		}
 		for i := 1; i < len(q.Calls); i++ {
 			if r.isCall(&q.Calls[i]) {
 				c, p, op := r.names(r.Relative(q, q.Calls[i].Slot))

@@ -63,10 +63,13 @@ func (r *replaying) resize() Factor {
 		}
 	}
 	// The calls of an edge wait at one place: where somebody owns the wait, else
-	// between the spans, before them, or within them.
+	// between the spans, before them, or within them. Those of all callers wait
+	// for the callee's workers.
 	changes = slices.DeleteFunc(changes, func(c change) bool {
 		return slices.ContainsFunc(changes, func(o change) bool {
-			if o.v.Key.Caller != c.v.Key.Caller || o.v.Key.Target != c.v.Key.Target || o.v.Key.Site == c.v.Key.Site {
+			accepted := o.v.Key.Site == queuewait.Accepted || c.v.Key.Site == queuewait.Accepted
+			if o.v.Key.Target != c.v.Key.Target || o.v.Key.Site == c.v.Key.Site || !accepted && o.v.Key.Caller != c.v.Key.Caller ||
+				accepted && (o.v.Owner == queuewait.ClientWait || c.v.Owner == queuewait.ClientWait) {
 				return false
 			}
 			if o.v.Claimed() != c.v.Claimed() {
@@ -100,12 +103,17 @@ func (r *replaying) resize() Factor {
 		q := r.request(j)
 		for k := range p.Steps {
 			st := &p.Steps[k]
+			if _, call, v := r.cur().Set.Calibration.Owners.AcceptedIn(summary.Current, q.Record, st); v != nil {
+				if key := keyOf(q.Record, &q.Calls[call]); sites[key] == queuewait.Accepted {
+					values[k] = max(0, values[k]+more[key])
+				}
+			}
 			if st.Call() == 0 {
 				continue
 			}
 			key := keyOf(q.Record, &q.Calls[st.Call()])
 			d, ok := more[key]
-			if site := sites[key]; !ok || st.Leave != (site == queuewait.Inside) || st.Client() != (site != queuewait.Between) {
+			if site := sites[key]; !ok || site == queuewait.Accepted || st.Leave != (site == queuewait.Inside) || st.Client() != (site != queuewait.Between) {
 				continue
 			}
 			values[k] = max(0, values[k]+d)
@@ -115,6 +123,9 @@ func (r *replaying) resize() Factor {
 
 // makes reports whether the endpoint makes calls of a queue.
 func (r *replaying) makes(v *queuewait.Verdict) bool {
+	if v.Key.Site == queuewait.Accepted {
+		return r.serves[v.Key.Target]
+	}
 	return r.edges[[2]string{r.Reading.Dict.String(v.Key.Caller), r.Reading.Dict.String(v.Key.Target)}]
 }
 
@@ -125,13 +136,16 @@ func (r *replaying) meant(p *PoolSize, v *queuewait.Verdict) bool {
 	if p.Name == "" {
 		return (p.Edge.Caller == "" || p.Edge.Caller == caller) && p.Edge.Peer == target
 	}
-	return p.Name == v.Resource || p.Name == target && v.Resource == ""
+	return p.Name == v.Resource || p.Name == target && (v.Resource == "" || v.Key.Site == queuewait.Accepted)
 }
 
 // rerun adds by how much each call of a queue would wait longer. n is the size,
 // zero for the present one.
 func (r *replaying) rerun(v *queuewait.Verdict, n int, rate float64, more map[callKey]int64, sites map[callKey]queuewait.Site) {
 	name := r.Reading.Dict.String(v.Key.Caller) + "→" + r.Reading.Dict.String(v.Key.Target)
+	if v.Key.Site == queuewait.Accepted {
+		name = r.Reading.Dict.String(v.Key.Target)
+	}
 	stations := r.stations(v)
 	if len(stations) == 0 {
 		return
@@ -214,9 +228,17 @@ func (r *replaying) stations(v *queuewait.Verdict) [][]queuedCall {
 	owners := set.Calibration.Owners
 	for _, rec := range set.Records {
 		var plan *graph.Plan
-		for i := 1; i < len(rec.Calls); i++ {
+		for i := range rec.Calls {
 			c := &rec.Calls[i]
-			if !c.Client.Seen() || c.Flags&(graph.Async|graph.Loser) != 0 {
+			if v.Key.Site == queuewait.Accepted {
+				if owners.Of(c, queuewait.Accepted) == v && (c.Client.Seen() || i == 0) {
+					w := queuedCall{key: keyOf(rec, c), at: int64(c.Work.Start), wait: l.Accepted(rec, int32(i))}
+					w.hold = c.Work.Duration() - w.wait
+					by[c.Work.Proc] = append(by[c.Work.Proc], w)
+				}
+				continue
+			}
+			if i == 0 || !c.Client.Seen() || c.Flags&(graph.Async|graph.Loser) != 0 {
 				continue
 			}
 			its := owners.Of(c, v.Key.Site)

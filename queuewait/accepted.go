@@ -379,7 +379,7 @@ func (v *Verdict) Accepted(side int, c *graph.Call) (likely, least, most int64) 
 		return 0, 0, 0
 	}
 	likely = s.until(i, x.workers, x.wake)
-	off := int64(x.off * float64(likely))
+	off := int64(x.off*float64(likely)) + min(wakeUp, likely/5) // a worker may take its time
 	return likely, likely - off, min(likely+off, s.took[i].first)
 }
 
@@ -526,9 +526,16 @@ func (a *asker) queueWithin(crews [2]crew, fits [2]fit, of func(graph.SlotID) bo
 		side = 0
 	}
 	f := &fits[side]
+	who, until := prose.Sprintf("%d workers that take requests in the order in which they come keep", f.k), "in all"
+	if f.k == 1 {
+		who = "one worker that takes requests in the order in which they come keeps"
+	}
+	if f.calling() {
+		until = "to their first call"
+	}
 	a.v.Tests = append(a.v.Tests, Test{Name: "turns", Says: ServerQueue, Decided: true, Statement: prose.Sprintf(
-		"%d workers that take requests in the order in which they come would keep %d of them waiting within their spans, %s each on average; without that they take %s to their first call, or in all, where those that find a worker free take %s",
-		f.k, f.waits, prose.Ns(f.wait), prose.Ns(f.own), prose.Ns(f.alone))})
+		"%s %d of them waiting within their spans, %s each on average; without that they take %s %s, where those that find a worker free take %s",
+		who, f.waits, prose.Ns(f.wait), prose.Ns(f.own), until, prose.Ns(f.alone))})
 	for i := range a.sets {
 		if a.v.Sides[i] != nil {
 			a.course(i)

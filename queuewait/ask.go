@@ -50,6 +50,7 @@ func (a *asker) verdict() *Verdict {
 	a.sides()
 	a.handOver(worst)
 	a.metrics(worst)
+	a.always()
 	a.inFlight(worst)
 	a.passed(worst)
 	return a.decide()
@@ -141,43 +142,132 @@ func (a *asker) explicit(side int) {
 	a.say("explicit", says, "%d calls say that they waited (%s): %s in all at the caller and %s before the callee's span, of %s beyond the floor", x.n, x.evidence, prose.Ns(x.client), prose.Ns(x.server), prose.Ns(total))
 }
 
+// A trip is the time of an edge's calls that their client spans saw and their server spans did not, of one side.
+type trip struct {
+	low                 float64 // floorQuantile of both ways together
+	there, back         float64 // medians
+	meanThere, meanBack float64
+	slack               int64 // the worst of the clocks
+}
+
+func tripOf(calls []Call) trip {
+	var r trip
+	gaps := make([]int64, len(calls))
+	var ts, bs []int64
+	for j := range calls {
+		x := &calls[j]
+		t := int64(x.Given-x.Asked) + x.OneWay
+		all := int64(x.Done-x.Asked) - x.Served.Duration()
+		gaps[j] = all
+		ts, bs = append(ts, t), append(bs, all-t)
+		r.meanThere, r.meanBack = r.meanThere+float64(t)/float64(len(calls)), r.meanBack+float64(all-t)/float64(len(calls))
+		r.slack = max(r.slack, x.Slack)
+	}
+	radix.Ints(gaps)
+	radix.Ints(ts)
+	radix.Ints(bs)
+	r.low, r.there, r.back = float64(gaps[len(gaps)/20]), float64(ts[len(ts)/2]), float64(bs[len(bs)/2])
+	return r
+}
+
+const (
+	// leastMoved and leastGrew are by how much the least gap must have risen, in ns and as a share of what it was, to have
+	// moved; wayShare is what each way must have of the rise of both, and leastShare what the least gap must have of it.
+	leastMoved, leastGrew = 300_000, 0.25
+	wayShare, leastShare  = 0.2, 0.4
+	// alwaysShare is what the least gap must have of the rise where the ways cannot be told apart, or only one moved.
+	alwaysShare = 0.6
+)
+
+// rise is by how much the least time and the medians of both ways rose.
+func rise(was, is trip) (low, there, back float64, moved bool) {
+	low, there, back = is.low-was.low, is.there-was.there, is.back-was.back
+	return low, there, back, low >= leastMoved && low >= leastGrew*was.low
+}
+
 // sides asks whether the way there and the way back both moved.
 func (a *asker) sides() {
-	b, c := a.v.Sides[0], a.v.Sides[1]
-	if a.key.Site != Between || b == nil || b.N < minWaits || c.N < minWaits {
+	if !a.comparable() {
 		return
 	}
-	stat := func(i int) (low, there, back, meanThere, meanBack float64, slack int64) {
-		calls := a.calls[i][a.key]
-		gaps := make([]int64, len(calls))
-		var ts, bs []int64
-		for j := range calls {
-			x := &calls[j]
-			t := int64(x.Given-x.Asked) + x.OneWay
-			all := int64(x.Done-x.Asked) - x.Served.Duration()
-			gaps[j] = all
-			ts, bs = append(ts, t), append(bs, all-t)
-			meanThere, meanBack = meanThere+float64(t)/float64(len(calls)), meanBack+float64(all-t)/float64(len(calls))
-			slack = max(slack, x.Slack)
-		}
-		radix.Ints(gaps)
-		radix.Ints(ts)
-		radix.Ints(bs)
-		return float64(gaps[len(gaps)/20]), float64(ts[len(ts)/2]), float64(bs[len(bs)/2]), meanThere, meanBack, slack
-	}
-	low0, there0, back0, meanThere0, meanBack0, _ := stat(0)
-	low1, there1, back1, meanThere1, meanBack1, slack := stat(1)
-	moved := func(d, of float64) bool { return d >= 300_000 && d >= 0.25*of }
-	dLow, dThere, dBack := low1-low0, there1-there0, back1-back0
-	late, early := meanBack1-meanBack0, meanThere1-meanThere0 // means: not every answer has to wait
+	was, is := tripOf(a.calls[0][a.key]), tripOf(a.calls[1][a.key])
+	low, there, back, moved := rise(was, is)
+	late, early := is.meanBack-was.meanBack, is.meanThere-was.meanThere // means: not every answer has to wait
 	switch {
-	case moved(dLow, low0) && dThere > 0.2*(dThere+dBack) && dBack > 0.2*(dThere+dBack) && dLow > 0.4*(dThere+dBack):
-		a.say("sides", Network, "the least time between client and server span rose by %s, on both ways", prose.Ns(dLow))
-	case late > minLate && late > 3*math.Abs(early) && late > 2*float64(slack):
+	case moved && there > wayShare*(there+back) && back > wayShare*(there+back) && low > leastShare*(there+back):
+		a.say("sides", Network, "the least time between client and server span rose by %s, on both ways", prose.Ns(low))
+	case late > minLate && late > 3*math.Abs(early) && late > 2*float64(is.slack) && !(moved && low > leastShare*late):
+		own, inTime := a.lateness(func(k EdgeKey) bool { return k.Caller == a.key.Caller })
+		all, too := a.lateness(func(k EdgeKey) bool { return k.Target == a.key.Target && k.Caller != a.key.Caller })
+		switch {
+		case own >= minWaits && inTime < othersLate*late:
+			a.v.OnlyTo = own
+			a.say("sides", Network, "only the way back became longer, by %s on average, and only of these calls: %d answers of other callees came to %s as before (%s)", prose.Ns(late), own, a.name(a.key.Caller), signed(inTime))
+			return
+		case own < minWaits && all >= minWaits && too >= callersLate*late:
+			a.v.FromAll = all
+			a.say("sides", Network, "only the way back became longer, by %s on average, and of %d calls of others to %s as well (%s)", prose.Ns(late), all, a.name(a.key.Target), signed(too))
+			return
+		}
 		a.say("sides", Pause, "only the way back became longer, by %s on average: the caller read its replies late", prose.Ns(late))
 	default:
-		a.say("sides", "", "there %s → %s, back %s → %s, least %s → %s", prose.Ns(there0), prose.Ns(there1), prose.Ns(back0), prose.Ns(back1), prose.Ns(low0), prose.Ns(low1))
+		a.say("sides", "", "there %s → %s, back %s → %s, least %s → %s", prose.Ns(was.there), prose.Ns(is.there), prose.Ns(was.back), prose.Ns(is.back), prose.Ns(was.low), prose.Ns(is.low))
 	}
+}
+
+// othersLate is the share of an edge's lateness that the caller's other edges must show at least if it is the caller that
+// reads its answers late: it does not know whose they are. callersLate is the share that others who call the same service must
+// show if it is the callee's answers that are late.
+const othersLate, callersLate = 0.25, 0.5
+
+// lateness is how many calls other edges have, and by how much more the mean way back of those took.
+func (a *asker) lateness(of func(EdgeKey) bool) (n int, late float64) {
+	sum := int64(0) // of whole ns: the edges come in no order
+	for k, is := range a.calls[1] {
+		was := a.calls[0][k]
+		if k == a.key || k.Site != Between || !of(k) || len(was) < minWaits || len(is) < minWaits {
+			continue
+		}
+		n += len(is)
+		sum += int64(float64(len(is)) * (tripOf(is).meanBack - tripOf(was).meanBack))
+	}
+	return n, float64(sum) / float64(max(1, n))
+}
+
+func signed(ns float64) string {
+	if ns < 0 {
+		return "−" + prose.Ns(-ns)
+	}
+	return "+" + prose.Ns(ns)
+}
+
+// comparable reports whether both sets have calls enough of the edge.
+func (a *asker) comparable() bool {
+	b, c := a.v.Sides[0], a.v.Sides[1]
+	return a.key.Site == Between && b != nil && b.N >= minWaits && c.N >= minWaits
+}
+
+// always asks whether every call takes longer on its way, the fastest too, whichever way it is: what is sent late by one
+// host is late on one way alone, and then no call bounds the clocks well enough to say on which. Queues leave those alone
+// that find nobody in front, and stops those that come between two. A queue that is never empty looks the same, and tells of
+// itself by who lets go: that is asked before.
+func (a *asker) always() {
+	if !a.comparable() {
+		return
+	}
+	was, is := tripOf(a.calls[0][a.key]), tripOf(a.calls[1][a.key])
+	low, there, back, moved := rise(was, is)
+	if !moved || low < alwaysShare*(there+back) {
+		return
+	}
+	way := "on one way or both, which the clocks do not tell apart"
+	switch slack := 2 * float64(is.slack); {
+	case back > slack && back > 3*math.Abs(there):
+		way = "on the way back"
+	case there > slack && there > 3*math.Abs(back):
+		way = "on the way there"
+	}
+	a.say("always", Network, "the least time between client and server span rose by %s and the median by %s, %s: every call takes longer", prose.Ns(low), prose.Ns(there+back), way)
 }
 
 // minLate is by how much answers must be read later on average, in ns, to say so.

@@ -82,13 +82,16 @@ func handOver(calls []Call, rel releases, at func(*Call) (graph.ProcID, trace.Ti
 		var delays []trace.Time
 		for _, c := range waits {
 			p, t := at(c)
-			e := early(c)
-			if r, ok := rel.before(p, t+e); ok && t-r <= window+e {
+			// What ends a wait lies within it: a release before the call was asked for left the place free, and its own end comes
+			// too late. So clocks of which little is known tell nothing, instead of what a sequence of calls shows anyway.
+			e := min(early(c), c.Done-c.Given-1)
+			latest := min(window+e, c.Given-c.Asked-1)
+			if r, ok := rel.before(p, t+e); ok && t-r <= latest {
 				h.Share++
 				delays = append(delays, t-r)
 			}
 			for _, shift := range chanceShifts {
-				if r, ok := rel.before(p, t+e+shift); ok && t+shift-r <= window+e {
+				if r, ok := rel.before(p, t+e+shift); ok && t+shift-r <= latest {
 					h.Chance++
 				}
 			}

@@ -116,9 +116,9 @@ func (a *asker) within() bool {
 	if !known {
 		return false
 	}
-	exact, mean := true, true
+	exact, mean, before := true, true, false
 	var in [2]*inside
-	var again [2]float64
+	var again, left [2]float64 // waits by turns, and by the metrics without those before the client spans
 	for i, s := range a.v.Sides {
 		if s == nil || s.N == 0 {
 			continue
@@ -128,14 +128,17 @@ func (a *asker) within() bool {
 			x.places = says[1-i].places // of a side whose metrics are silent
 		}
 		in[i], again[i] = a.inLine(i, x.places)
-		exact = exact && in[i] != nil && (math.IsNaN(x.wait) || math.Abs(again[i]-x.wait) <= max(maxMisfit*x.wait, smallMisfit))
+		left[i] = x.wait - a.leadWait(i) // one wait is counted once
+		before = before || left[i] < x.wait && left[i] <= maxMisfit*x.wait
+		exact = exact && in[i] != nil && (math.IsNaN(left[i]) || math.Abs(again[i]-left[i]) <= max(maxMisfit*left[i], smallMisfit))
 		// Calls last as long as the pool says that they wait and hold, not only as they hold.
-		mean = mean && (x.wait < max(minInside, minPart*lengths[i]) || math.Abs(lengths[i]-x.hold-x.wait) < math.Abs(lengths[i]-x.hold))
+		mean = mean && (left[i] < max(minInside, minPart*lengths[i]) || math.Abs(lengths[i]-x.hold-left[i]) < math.Abs(lengths[i]-x.hold))
 	}
+	exact, mean = exact && !before, mean && !before
 	if !exact && mean {
 		for i, s := range a.v.Sides {
 			if s != nil && s.N > 0 {
-				in[i] = a.longest(i, says[i].wait)
+				in[i] = a.longest(i, max(0, left[i]))
 			}
 		}
 	}
@@ -148,6 +151,8 @@ func (a *asker) within() bool {
 		switch {
 		case in[side] != nil && !math.IsNaN(x.wait):
 			why = prose.Sprintf("its places given in turn would let calls wait %s within their client spans", prose.Ns(again[side]))
+		case before:
+			why = prose.Sprintf("calls wait %s before their client spans, so that its waits do not lie in them", prose.Ns(a.leadWait(side)))
 		case !math.IsNaN(x.wait + x.hold):
 			why = prose.Sprintf("it holds each for %s and the client spans last %s, so that its waits do not lie in them", prose.Ns(x.hold), prose.Ns(lengths[side]))
 		}
@@ -160,8 +165,8 @@ func (a *asker) within() bool {
 			}
 			// Two accounts of one thing are off by about as much as they differ; one alone is by what they may.
 			off := maxMisfit / 2
-			if !math.IsNaN(says[i].wait) {
-				off = 2 * math.Abs(says[i].wait/again[i]-1)
+			if !math.IsNaN(left[i]) {
+				off = 2 * math.Abs(left[i]/again[i]-1)
 			}
 			in[i].lo, in[i].hi = max(0, 1-off), 1+off
 		}
@@ -197,6 +202,15 @@ func (a *asker) within() bool {
 	}
 	a.say("metrics", ClientWait, "%s: of the %s that client spans last on average %s are a wait for a connection, %s", about, prose.Ns(lengths[side]), prose.Ns(s.Wait), how)
 	return true
+}
+
+// leadWait is the mean time for which the calls of an edge waited for a connection before their client spans.
+func (a *asker) leadWait(side int) float64 {
+	v := a.o.edges[EdgeKey{a.key.Caller, a.key.Target, Lead}]
+	if v == nil || v.Owner != ClientWait || v.Sides[side] == nil {
+		return 0
+	}
+	return v.Sides[side].Wait
 }
 
 // worseOf is the side on which calls waited more in all, by their places or by the metrics.

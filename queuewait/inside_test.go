@@ -200,3 +200,20 @@ func TestPlacesOutOfTurn(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// A pool whose waits lie before the client spans does not wait within them as well, although its places in use, looked at now and
+// then, make the spans seem longer than they hold one.
+func TestOneWaitIsCountedOnce(t *testing.T) {
+	for _, part := range []float64{0.5, 0.8, 1} {
+		b := bankOf(t, 2, true, cached)
+		b.pool(2, b.mean/1e6, (b.hold-part*b.mean)/1e6)
+		if v := b.within("vault"); v.Claimed() {
+			t.Errorf("%g of it: %s", part, v.Tests[0].Statement)
+		}
+		for _, v := range NewOwners([2]*Data{nil, b.Data}, floorsOf(b.Data)).All() {
+			if v.Key.Site == Lead && b.Dict.String(v.Key.Target) == "vault" && (v.Owner != ClientWait || math.Abs(v.Sides[1].Wait-b.mean) > 0.1*b.mean) {
+				t.Errorf("%g of it: before the spans: %s, %.0f, want %.0f", part, v.Owner, v.Sides[1].Wait, b.mean)
+			}
+		}
+	}
+}

@@ -24,7 +24,7 @@ const (
 
 // A Test is one question of whose queue it was, with its answer.
 type Test struct {
-	Name      string // explicit, stops, sides, hand-over, metrics, in-flight, passed; turns of what is Accepted
+	Name      string // explicit, stops, sides, hand-over, metrics, in-flight, passed, always; turns of what is Accepted
 	Says      Owner  // "" for silent
 	Decided   bool   // the first that spoke
 	Statement string
@@ -80,6 +80,10 @@ type Verdict struct {
 
 	// Passing is of a network that holds up single calls, where others go by.
 	Passing *Passing
+
+	// OnlyTo and FromAll are of a network on which single answers come late: how many answers of other callees came to the
+	// caller in time, or how many calls of other callers got theirs late as well.
+	OnlyTo, FromAll int
 
 	// WakeUp is how long after a release the next call starts, in ns.
 	WakeUp int64
@@ -190,13 +194,17 @@ func NewOwners(sets [2]*Data, floors *Floors) *Owners {
 			}
 		}
 	}
-	verdicts := make([]*Verdict, len(keys))
-	parallel.Do(len(keys), func(i int) {
-		a := asker{o: o, sets: sets, calls: calls, said: said, key: keys[i]}
-		verdicts[i] = a.verdict()
-	})
-	for i, k := range keys {
-		o.edges[k] = verdicts[i]
+	// What a pool's metrics say of waits within client spans is what is left of them by those before.
+	inside := func(k EdgeKey) bool { return k.Site == Inside }
+	for _, some := range [][]EdgeKey{slices.DeleteFunc(slices.Clone(keys), inside), slices.DeleteFunc(keys, func(k EdgeKey) bool { return !inside(k) })} {
+		verdicts := make([]*Verdict, len(some))
+		parallel.Do(len(some), func(i int) {
+			a := asker{o: o, sets: sets, calls: calls, said: said, key: some[i]}
+			verdicts[i] = a.verdict()
+		})
+		for i, k := range some {
+			o.edges[k] = verdicts[i]
+		}
 	}
 	for site := range Accepted {
 		list := make([]*Verdict, o.dict.Slots())

@@ -141,6 +141,9 @@ func (n *Namer) Peer(r SpanRef) StringID {
 	return v.TextID()
 }
 
+// Database reports whether the span says that it is about a database.
+func (n *Namer) Database(r SpanRef) bool { return n.s.Attr(r, "db.system.name", "db.system") != 0 }
+
 // Template replaces the parts of a span's name that identify one thing by
 // {id}: path segments and words that are numbers, UUIDs, long hexadecimal
 // numbers, percent-encoded values, mail addresses, or mixtures of letters and

@@ -375,6 +375,8 @@ func (v *waitView) count(a *answer, run [2]*sim.Run) {
 			slots := e.slots(r, whose)
 			switch x, ok := inferred.Get(); {
 			case e.explicit:
+			case e.accepted && e.quantile(1) == 0: // nobody waits, and no row says so
+				count(v.silent, q == nil || !ok, "limit", inferred, 0)
 			case v.head > 0:
 				count(v.silent, !ok, "limit", inferred, 0)
 			case worse[e.String()] != side && q != nil && q.Owner != whose:

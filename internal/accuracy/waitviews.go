@@ -82,13 +82,22 @@ func gapCells(seed uint64, runs int) []cell {
 			g = v.accepted
 		}
 		v.measure(seed, wanted(runs, g.mean.name, g.p99.name, g.inside.name, g.narrow.name, v.owner.name, v.wrong.name))
-		out = append(append(out, g.cells()...), *v.owner, *v.wrong)
+		found := append(g.cells(), *v.owner, *v.wrong)
 		if v.limit != nil {
-			out = append(out, *v.limit, *v.silent)
+			found = append(found, *v.limit, *v.silent)
 		}
+		for i := range found {
+			if c := &found[i]; v == &accepted && !c.target.met(c.share()) {
+				c.missed = starved
+			}
+		}
+		out = append(out, found...)
 	}
 	return out
 }
+
+// starved is what stops the cells of waits within server spans.
+const starved = "in search/contention the workers of a process share a quarter of a core: their work itself takes longer the more of them are\nbusy, no number of workers that take turns suits that, and what waits beside it is called work."
 
 func sampledWaitCells(seed uint64, runs int) []cell {
 	var out []cell
