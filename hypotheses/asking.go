@@ -35,6 +35,7 @@ type Asking struct {
 	slots      [2]map[graph.SlotID][]graph.SlotID // relative → absolute
 	attributes []*Attribute
 	mixSplit   *MixSplit // by the attribute of a change of mix
+	mixWithin  *within   // and among the requests with its value
 	owned      [2][]ownCall
 	declared   []*declared
 	sayings    [2][]saying
