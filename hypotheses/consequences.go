@@ -122,8 +122,8 @@ func (a *Asking) follow(f *Finding) {
 	for _, b := range slices.SortedFunc(maps.Keys(f.fills), func(x, y *queue) int {
 		return cmp.Or(cmp.Compare(f.fills[y], f.fills[x]), cmp.Compare(x.slot(), y.slot()))
 	}) {
-		if b == f.places {
-			continue // said already
+		if b == f.places || b.rose() < minFilled*(b.held[1]-b.held[0]) {
+			continue // said already, or nothing to speak of beside what the calls themselves take longer
 		}
 		f.Evidence = append(f.Evidence, numbers("spans", b.calls, "ms", b.held[0]/1e6, b.held[1]/1e6, "mean time that calls of "+a.operation(b)+" hold their places"),
 			says("spans", b.calls, "%.0f %% of the change of the wait before %s are a consequence: calls hold their places longer", 100*f.fills[b], a.operation(b)))

@@ -73,6 +73,8 @@ type Finding struct {
 	// Factor is the replay; Weights reweights the requests, for a change of mix.
 	Factor  Factor
 	Weights []float64
+	within  *within                 // of a change of mix: that among the requests with its value
+	alone   float64                 // and what it explains without that
 	Plans   func(j int) *graph.Plan // plans to replay instead of the requests' own; nil: those
 
 	// fills is the queues whose calls hold their places longer for this, and the part of the change of their waits that

@@ -73,7 +73,7 @@ func (a *Asking) mix(change, target float64) (best Finding, ok bool) {
 		for b, x := range was {
 			b.arrivals, b.mix = x[0], x[1]
 		}
-		if a.worth(f.Explains, change) && (!ok || f.Explains > best.Explains) {
+		if a.worth(f.Explains, change) && (!ok || f.moreOfMix(&best)) {
 			best, ok, arrivals = *f, true, now
 		}
 	}
@@ -90,6 +90,15 @@ func (a *Asking) mix(change, target float64) (best Finding, ok bool) {
 		b.arrivals, b.mix = x[0], x[1]
 	}
 	return best, true
+}
+
+// moreOfMix reports whether a change of mix explains more than another. Two attributes that split each other's values explain
+// the same: then that one does which explains more without the other.
+func (f *Finding) moreOfMix(g *Finding) bool {
+	if math.Abs(f.Explains-g.Explains) <= sameTime*max(f.Explains, g.Explains) {
+		return f.alone > g.alone
+	}
+	return f.Explains > g.Explains
 }
 
 const (
@@ -123,7 +132,6 @@ func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
 		}
 	}
 	f := &Finding{Kind: "mix-shift", Attribute: key, Weights: w}
-	f.Explains, f.Lo, f.Hi = a.effect(a.latency, a.weights, w)
 	// The value whose requests became more and are slow.
 	values := slices.Clone(at.Values)
 	slices.SortFunc(values, func(x, y ValueShare) int {
@@ -137,6 +145,16 @@ func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
 	})
 	v := values[0]
 	f.Value = d.String(v.Value)
+	f.alone, _, _ = a.effect(a.latency, a.weights, w)
+	f.within = a.within(at, v)
+	if in := f.within; in != nil {
+		for j := range w {
+			if k := at.of[summary.Current][j]; k >= 0 && at.Values[k].Value == v.Value {
+				w[j] = a.weights[j] * in.ratio(j)
+			}
+		}
+	}
+	f.Explains, f.Lo, f.Hi = a.effect(a.latency, a.weights, w)
 	f.Service, f.Operation = "", ""
 	f.Claim = prose.Sprintf("requests with %s=%s, which are slow in both sets, became %.3g %% of all where they were %.3g %%", key, f.Value, 100*v.Cur, 100*v.Base)
 
@@ -159,15 +177,26 @@ func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
 		numbers("spans", v.BaseN+v.CurN, "share", v.Base, v.Cur, fmt.Sprintf("requests with %s=%s", key, f.Value)),
 		says("spans", len(a.plans), "odds ratio %.3g [%.3g, %.3g], %s over all keys", v.Odds, v.OddsLo, v.OddsHi, prose.PValue(at.P)),
 	)
+	if in := f.within; in != nil {
+		x := in.at.Values[in.most]
+		f.Evidence = append(f.Evidence, numbers("spans", in.n, "share", in.share[0][in.most], in.share[1][in.most], fmt.Sprintf("of these, requests with %s=%s", d.String(in.at.Key), d.String(x.Value))))
+	}
 	check := ""
 	for _, x := range at.Values[:min(len(at.Values), 4)] {
-		was, is := a.latencies(summary.Baseline, at, x), a.latencies(summary.Current, at, x)
+		name, in := d.String(x.Value), f.within
+		if x.Value != v.Value {
+			in = nil
+		}
+		if in != nil {
+			name += fmt.Sprintf(" with %s=%s", d.String(in.at.Key), d.String(in.at.Values[in.most].Value))
+		}
+		was, is := a.latencies(summary.Baseline, at, x, in), a.latencies(summary.Current, at, x, in)
 		if len(was.ns) == 0 || len(is.ns) == 0 {
 			continue
 		}
 		q := a.Options.Quantile
-		f.Evidence = append(f.Evidence, numbers("spans", len(is.ns), "ms", was.at(q)/1e6, is.at(q)/1e6, fmt.Sprintf("p%g of %s=%s", 100*q, key, d.String(x.Value))))
-		check += fmt.Sprintf("%s%s %s → %s", map[bool]string{true: ", "}[check != ""], d.String(x.Value), prose.Ns(was.at(q)), prose.Ns(is.at(q)))
+		f.Evidence = append(f.Evidence, numbers("spans", len(is.ns), "ms", was.at(q)/1e6, is.at(q)/1e6, fmt.Sprintf("p%g of %s=%s", 100*q, key, name)))
+		check += fmt.Sprintf("%s%s %s → %s", map[bool]string{true: ", "}[check != ""], name, prose.Ns(was.at(q)), prose.Ns(is.at(q)))
 	}
 	f.Check = Check{
 		Question: fmt.Sprintf("within each %s, is p%g as it was?", key, 100*a.Options.Quantile),
@@ -183,6 +212,77 @@ func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
 	return f, true
 }
 
+// A within is the mix of another attribute among the requests with one value of an attribute, where it changed, too: a
+// tenant that comes more often may come for other things.
+type within struct {
+	value int        // the index of that value
+	at    *Attribute // the other attribute
+	share [2][]float64
+	most  int     // of its values, the one whose share rose most
+	n     int     // requests
+	whole float64 // by what the share of them all changed: baseline over current
+}
+
+// within finds the attribute whose shares differ most clearly among the requests with a value of another; nil if none do
+// beyond chance.
+func (a *Asking) within(of *Attribute, v ValueShare) *within {
+	value := slices.IndexFunc(of.Values, func(x ValueShare) bool { return x.Value == v.Value })
+	var best *within
+	least := mixP
+	for _, at := range a.attributes {
+		if key := a.Reading.Dict.String(at.Key); at == of || Consequence(key) || Deployed(key) || len(at.Values) < 2 || len(at.Values) > maxWithin {
+			continue
+		}
+		x := &within{value: value, at: at, whole: 1}
+		var n [2]int
+		var count [2][]int
+		for i, s := range a.Sides {
+			x.share[i], count[i] = make([]float64, len(at.Values)), make([]int, len(at.Values))
+			var sum float64
+			for j := range s.Counted {
+				if k := at.of[i][j]; of.of[i][j] == value && k >= 0 {
+					w := float64(s.Counted[j].Weight) / graph.OneRequest
+					n[i]++
+					count[i][k]++
+					x.share[i][k] += w
+					sum += w
+				}
+			}
+			for k := range x.share[i] {
+				x.share[i][k] /= max(sum, 1)
+			}
+		}
+		if v.Cur > 0 {
+			x.whole = v.Base / v.Cur
+		}
+		x.n = n[0] + n[1]
+		rose := 0.0
+		p := 1.0
+		for k := range at.Values {
+			p = min(p, stats.FisherTwoSided(count[0][k], n[0], count[1][k], n[1])*float64(len(at.Values)*len(a.attributes)))
+			if r := x.share[1][k] - x.share[0][k]; r > rose {
+				rose, x.most = r, k
+			}
+		}
+		if p < least {
+			best, least = x, p
+		}
+	}
+	return best
+}
+
+// maxWithin is how many values an attribute may have to split the requests of one value of another.
+const maxWithin = 16
+
+// ratio is the weight that a current request with the value has with the baseline's shares of both.
+func (x *within) ratio(j int) float64 {
+	k := x.at.of[summary.Current][j]
+	if k < 0 || x.share[0][k] == 0 || x.share[1][k] == 0 {
+		return x.whole
+	}
+	return x.whole * x.share[0][k] / x.share[1][k]
+}
+
 // A MixSplit is the change of the target quantile in two parts: other shares of the
 // values of a key, and other latencies at fixed shares.
 type MixSplit struct {
@@ -190,9 +290,17 @@ type MixSplit struct {
 	stats.Mix
 }
 
-// splitBy splits the change of a quantile by an attribute. Requests without it are a kind, too.
-func (a *Asking) splitBy(at *Attribute, quantile float64) *MixSplit {
-	class := func(side int) func(int) int { return func(j int) int { return at.of[side][j] + 1 } }
+// splitBy splits the change of a quantile by an attribute. Requests without it are a kind, too. Those with one value may be
+// split further, by another attribute.
+func (a *Asking) splitBy(at *Attribute, within *within, quantile float64) *MixSplit {
+	class := func(side int) func(int) int {
+		return func(j int) int {
+			if k := at.of[side][j]; within == nil || k != within.value {
+				return k + 1
+			}
+			return len(at.Values) + 1 + within.at.of[side][j] + 1
+		}
+	}
 	return &MixSplit{at.Key, a.Pair.Mix(quantile, 0.95, class(summary.Baseline), class(summary.Current))}
 }
 
@@ -203,8 +311,8 @@ func (a *Asking) separate(f *Finding) {
 		if a.Reading.Dict.String(at.Key) != f.Attribute {
 			continue
 		}
-		m := a.splitBy(at, a.Options.Quantile)
-		a.mixSplit = m
+		m := a.splitBy(at, f.within, a.Options.Quantile)
+		a.mixSplit, a.mixWithin = m, f.within
 		for _, o := range []struct {
 			stats.Split
 			order stats.Order
@@ -239,10 +347,11 @@ func (a *Asking) separate(f *Finding) {
 	}
 }
 
-func (a *Asking) latencies(side int, at *Attribute, v ValueShare) *part {
+// latencies is those of a side's requests with a value, and of these with the one that became more frequent in it, if in is not nil.
+func (a *Asking) latencies(side int, at *Attribute, v ValueShare, in *within) *part {
 	p := &part{}
 	for j, q := range a.Sides[side].Counted {
-		if k := at.of[side][j]; k >= 0 && at.Values[k].Value == v.Value {
+		if k := at.of[side][j]; k >= 0 && at.Values[k].Value == v.Value && (in == nil || in.at.of[side][j] == in.most) {
 			p.ns = append(p.ns, q.Duration())
 			p.w = append(p.w, float64(q.Weight)/(1<<20))
 		}

@@ -104,6 +104,14 @@ func TestNetworkOfOneWay(t *testing.T) {
 			if f.Kind != c.kind || f.Service != c.service || f.Peer != c.peer {
 				t.Errorf("first is %s of %s to %s, %s", f.Kind, f.Service, f.Peer, f.Claim)
 			}
+			for _, e := range f.Evidence {
+				if strings.Contains(e.Statement, "there and back") && e.Cur < 20*e.Base {
+					t.Errorf("%s: %.3g → %.3g ms", e.Statement, e.Base, e.Cur)
+				}
+				if strings.Contains(e.Statement, "are a consequence") {
+					t.Errorf("nothing waits here, and yet: %s", e.Statement)
+				}
+			}
 			said := false
 			for _, e := range f.Evidence {
 				said = said || strings.Contains(e.Statement, c.evidence)

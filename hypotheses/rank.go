@@ -147,12 +147,12 @@ func Rank(c *Comparison) *Ranking {
 			}
 		}
 		if worst != nil {
-			r.Mix = a.splitBy(worst, target)
+			r.Mix = a.splitBy(worst, nil, target)
 		}
 	} else if r.Focus != target {
 		for _, at := range a.attributes {
 			if at.Key == r.Mix.Key {
-				r.Mix = a.splitBy(at, target)
+				r.Mix = a.splitBy(at, a.mixWithin, target)
 			}
 		}
 	}

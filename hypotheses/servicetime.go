@@ -159,19 +159,23 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 	}
 	f.Factor = own
 	lengths := [2][]lasted{a.workIn(summary.Baseline, work), a.workIn(summary.Current, work)}
-	f.lengths = func(side, j int) (int64, bool) { return lengthIn(lengths[side], j) }
+	each, several := [2][]lasted{a.each(summary.Baseline, slot, lengths[0]), a.each(summary.Current, slot, lengths[1])}, "request"
+	if !slices.Equal(each[0], lengths[0]) || !slices.Equal(each[1], lengths[1]) {
+		several = "call"
+	}
+	f.lengths = func(side, j int) (int64, bool) { return lengthIn(each[side], j) }
 	if share := a.tornLeaf(slot); share > maxTorn {
 		f.Doubtful = true
 		f.Warnings = append(f.Warnings, fmt.Sprintf("in %.0f %% of the requests a span's parent was never received, and here no call is seen: the time may be that of calls whose client spans are missing", 100*share))
 	}
-	was, is := a.partOf(summary.Baseline, lengths[0]), a.partOf(summary.Current, lengths[1])
+	was, is := a.partOf(summary.Baseline, each[0]), a.partOf(summary.Current, each[1])
 	f.Claim = fmt.Sprintf("%s of %s itself takes longer", op, f.Service)
 	if uninstrumented {
 		f.Claim = fmt.Sprintf("%s takes longer behind the client span of %s", op, caller)
 		f.Warnings = append(f.Warnings, "the callee has no span of its own: its work, the network and any wait inside the client library are one number")
 	}
 	f.Evidence = append(f.Evidence,
-		numbers("spans", len(is.ns), "ms", was.mean()/1e6, is.mean()/1e6, "mean own time of "+op+" per request"),
+		numbers("spans", len(is.ns), "ms", was.mean()/1e6, is.mean()/1e6, "mean own time of "+op+" per "+several),
 		numbers("spans", len(is.ns), "ms", was.at(0.99)/1e6, is.at(0.99)/1e6, "p99 of it"),
 	)
 	a.holds(slot, &f)
@@ -305,6 +309,18 @@ func (a *Asking) tornLeaf(slot graph.SlotID) float64 {
 // own is the own time of a node per request, on one side.
 func (a *Asking) own(side int, work []graph.SlotID) *part {
 	return a.partOf(side, a.workIn(side, work))
+}
+
+// each is the own time of a node per call in each request, of what it is there in all: that of more calls is more, and none
+// of them longer.
+func (a *Asking) each(side int, slot graph.SlotID, all []lasted) []lasted {
+	calls := a.callsOf(side, slot)
+	out := slices.Clone(all)
+	for i, x := range out {
+		from, to := inRequest(calls, int(x.req))
+		out[i].ns = x.ns / int64(max(1, to-from))
+	}
+	return out
 }
 
 // workIn is the own time of a node in each request in which it works for it, on one side.

@@ -189,6 +189,18 @@ func ratesDiffer(was, is *queuewait.Side) bool {
 	return math.Abs(math.Log(is.PerSecond/was.PerSecond)) > 2*math.Sqrt(1/float64(was.N)+1/float64(is.N))
 }
 
+// rose is by how much the mean wait of the queue rose, in ns; it stands where one side has no waits to compare.
+func (b *queue) rose() float64 {
+	was, is := b.v.Sides[0], b.v.Sides[1]
+	if is == nil {
+		return 0
+	}
+	if was == nil {
+		return is.Wait
+	}
+	return is.Wait - was.Wait
+}
+
 // sameLimit reports whether as many calls could be in service on both sides, by metrics or by calls that waited on both.
 func sameLimit(was, is *queuewait.Side) bool {
 	return known(was) && known(is) && was.Limit == is.Limit
@@ -735,8 +747,7 @@ type way struct {
 
 // cost is what the way takes longer now, of all its calls.
 func (w *way) cost() float64 {
-	was, is := w.v.Sides[0], w.v.Sides[1]
-	return (is.Gap - was.Gap) * float64(is.N)
+	return (w.v.Trips[1] - w.v.Trips[0]) * float64(w.v.Sides[1].N)
 }
 
 // always is whether every call takes longer on it, not single ones.
@@ -795,8 +806,7 @@ func (a *Asking) jointFinding(e end) Finding {
 	of := map[*queuewait.Verdict]bool{}
 	for _, w := range e.ways {
 		of[w.v] = true
-		was, is := w.v.Sides[0], w.v.Sides[1]
-		f.Evidence = append(f.Evidence, numbers("spans", is.N, "ms", was.Gap/1e6, is.Gap/1e6, "mean time from client to server span, "+w.caller+" to "+w.peer))
+		f.Evidence = append(f.Evidence, numbers("spans", w.v.Sides[1].N, "ms", w.v.Trips[0]/1e6, w.v.Trips[1]/1e6, "mean time between client and server span, there and back, "+w.caller+" to "+w.peer))
 	}
 	f.Check.Question = "did the fastest calls of every edge of " + e.service + " become slower too?"
 	f.Check.IfThis = "yes: the least gap of each moved"
@@ -819,14 +829,14 @@ func (a *Asking) wayBack(of func(*queuewait.Verdict) bool) Factor {
 
 func (a *Asking) networkFinding(w way) Finding {
 	v, caller, peer, op := w.v, w.caller, w.peer, w.op
-	was, is := v.Sides[0], v.Sides[1]
+	is := v.Sides[1]
 	f := Finding{Kind: "network", Service: caller, Peer: peer, Operation: op,
 		Claim: fmt.Sprintf("the way between %s and %s takes longer for every call", caller, peer)}
-	f.Evidence = append(f.Evidence, numbers("spans", is.N, "ms", was.Gap/1e6, is.Gap/1e6, "mean time from client to server span"))
+	f.Evidence = append(f.Evidence, numbers("spans", is.N, "ms", v.Trips[0]/1e6, v.Trips[1]/1e6, "mean time between client and server span, there and back"))
 	for _, t := range v.Tests {
 		if t.Decided {
 			f.Evidence = append(f.Evidence, says("spans", is.N, "%s", t.Statement))
-			f.Check.Outcome = fmt.Sprintf("the mean gap is %s where it was %s, and the least rose as well", prose.Ns(is.Gap), prose.Ns(was.Gap))
+			f.Check.Outcome = fmt.Sprintf("both ways together take %s on average where they took %s, and at the least more as well", prose.Ns(v.Trips[1]), prose.Ns(v.Trips[0]))
 		}
 	}
 	f.Check.Question, f.Check.Rival = "did the fastest calls become slower too?", "a queue in the caller or the callee"

@@ -191,6 +191,7 @@ func (a *asker) sides() {
 		return
 	}
 	was, is := tripOf(a.calls[0][a.key]), tripOf(a.calls[1][a.key])
+	a.v.Trips = [2]float64{was.meanThere + was.meanBack, is.meanThere + is.meanBack}
 	low, there, back, moved := rise(was, is)
 	late, early := is.meanBack-was.meanBack, is.meanThere-was.meanThere // means: not every answer has to wait
 	switch {

@@ -81,6 +81,9 @@ type Verdict struct {
 	// Passing is of a network that holds up single calls, where others go by.
 	Passing *Passing
 
+	// Trips is how long calls take on average beside their server spans, there and back, in ns, of edges that both sides have.
+	Trips [2]float64
+
 	// OnlyTo and FromAll are of a network on which single answers come late: how many answers of other callees came to the
 	// caller in time, or how many calls of other callers got theirs late as well.
 	OnlyTo, FromAll int
