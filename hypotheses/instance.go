@@ -163,13 +163,13 @@ func (a *Asking) instanceFinding(k instanceKey, own0, own1, peers0, peers1 float
 	return f
 }
 
-// oneOfMany puts a service's work below the instance that it is slow on: where all other instances put back take away less
-// than half of what that one does, the work is as it was but there.
+// oneOfMany puts a service's work, and the queue before it, below the instance that they are slow on: where all other
+// instances put back take away less than half of what that one does, they are as they were but there.
 func (a *Asking) oneOfMany(found []Finding, sign float64) {
 	was := a.quantile(a.latency, a.weights)
 	for i := range found {
 		f := &found[i]
-		if !f.own || f.Peer != "" || f.Below != nil {
+		if f.Peer != "" || !(f.own && f.Below == nil) && f.Kind != "server-queue" {
 			continue
 		}
 		for k := range found {
@@ -184,20 +184,32 @@ func (a *Asking) oneOfMany(found []Finding, sign float64) {
 			f.Against = append(f.Against, says("spans", 0, "all instances but %s put back take away %s, that one %s", g.Instance, prose.Ns(rest), prose.Ns(g.Explains)))
 			f.nearest(g, min(f.Explains, g.Explains), true)
 			service, name := g.Service, g.Instance
-			f.Below = func(o *Finding) bool { return o.Kind == "instance" && o.Service == service && o.Instance == name }
+			there := func(o *Finding) bool { return o.Kind == "instance" && o.Service == service && o.Instance == name }
+			if f.Below != nil {
+				there = either(f.Below, there)
+			}
+			f.Below = there
 			break
 		}
 	}
 }
 
-// but puts back what a factor does, except on the calls that on holds of.
+// but puts back what a factor does, except the work on the calls that on holds of and the waits before their spans.
 func (a *Asking) but(f Factor, on func(*summary.Request, int32) bool) Factor {
 	return func(j int, p *graph.Plan, values []int64) {
 		q := a.request(j)
 		before := slices.Clone(values)
 		f(j, p, values)
 		for i := range p.Steps {
-			if call, ok := a.ownerOf(q, &p.Steps[i]); ok && values[i] != before[i] && on(q, call) {
+			if values[i] == before[i] {
+				continue
+			}
+			s := &p.Steps[i]
+			call, ok := a.ownerOf(q, s)
+			if !s.Leave && !s.Client() {
+				call, ok = s.Call(), true // the wait before its span
+			}
+			if ok && on(q, call) {
 				values[i] = before[i]
 			}
 		}
@@ -329,13 +341,17 @@ func (a *Asking) placedFinding(b *queue, k instanceKey, share0, share1, here, el
 		Outcome:  fmt.Sprintf("%s at the instance, %s at its peers", prose.Ns(here), prose.Ns(elsewhere)),
 	}
 	back := a.gapsBack(b, 1)
+	f.on = func(q *summary.Request, call int32) bool {
+		w := &q.Calls[call].Work
+		return w.Seen() && a.instanceOf(w.Proc) == k
+	}
+	on := f.on
 	f.Factor = func(j int, p *graph.Plan, values []int64) {
 		q := a.request(j)
 		before := slices.Clone(values)
 		back(j, p, values)
 		for i := range p.Steps {
-			w := &q.Calls[p.Steps[i].Call()].Work
-			if values[i] != before[i] && (!w.Seen() || a.instanceOf(w.Proc) != k) {
+			if values[i] != before[i] && !on(q, p.Steps[i].Call()) {
 				values[i] = before[i]
 			}
 		}

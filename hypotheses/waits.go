@@ -28,6 +28,7 @@ type queue struct {
 	// hold and arrivals are the shares of the wait's change that are not the
 	// queue's own: longer holds, which are the callee's, and more arrivals.
 	hold, arrivals float64
+	bursts         [2]float64  // the dispersion of sampled arrivals on both sides, of those that come in bursts
 	mix            float64     // the share of more arrivals that other requests bring, not more of them
 	held           *[2]float64 // mean hold on both sides, in ns, once asked for
 	others         *holder     // asked for once
@@ -101,6 +102,14 @@ func (a *Asking) queues() []*queue {
 		}
 		slices.SortFunc(b.slots, func(x, y graph.SlotID) int { return cmp.Or(cmp.Compare(total[y], total[x]), cmp.Compare(x, y)) })
 		b.shares()
+		switch {
+		case !b.v.Model.OK && a.mostlyLeft(b, len(in[1][b.v.Key])):
+			if b.arrivals > 0 { // those that were served came when there was room: of such a rate there are no parts
+				b.arrivals, b.hold = 0, 0
+			}
+		case b.hold == 0 && b.arrivals == 0:
+			b.arrivals = a.inBursts(b)
+		}
 		b.in = [2][]holding{in[0][b.v.Key], in[1][b.v.Key]}
 		b.waits = [2][]lasted{waited[0][b.v.Key], waited[1][b.v.Key]}
 		a.found = append(a.found, b)
@@ -155,6 +164,23 @@ func (b *queue) shares() {
 		more, longer := math.Log(is.PerSecond/was.PerSecond), math.Log(max(1, is.Hold/was.Hold))
 		b.arrivals, b.hold = more/(more+longer), longer/(more+longer)
 	}
+}
+
+// mostlyLeft reports whether of the current calls between client and server span most were given up before they were served,
+// so that those that were, so many, tell nothing of how often calls come.
+func (a *Asking) mostlyLeft(b *queue, served int) bool {
+	if b.v.Key.Site != queuewait.Between {
+		return false
+	}
+	through, n := a.through(summary.Current, b, queuewait.Between), 0
+	for _, q := range a.cur().Counted {
+		for i := range q.Calls {
+			if c := &q.Calls[i]; c.Client.Seen() && through[c.Slot] {
+				n++
+			}
+		}
+	}
+	return 2*served < n
 }
 
 // ratesDiffer reports whether rates differ by more than those of so many calls that come independently do, by two
@@ -278,7 +304,8 @@ func (a *Asking) waitBack(b *queue, share float64) Factor {
 	gaps := a.gapsBack(b, share)
 	var starved []Factor
 	for _, t := range a.targets() {
-		if a.queueOf(t) != b || t.sides[0].starved+t.sides[1].starved == 0 {
+		if at := a.queueOf(t); at != b && !(at == nil && b.unowned() && slices.ContainsFunc(t.slots, func(s graph.SlotID) bool { return slices.Contains(b.slots, s) })) ||
+			t.sides[0].starved+t.sides[1].starved == 0 {
 			continue
 		}
 		is := &t.sides[summary.Current]
@@ -305,6 +332,39 @@ func (a *Asking) waitBack(b *queue, share float64) Factor {
 		}
 	}
 }
+
+// unowned reports whether nothing tells whose queue the calls wait in, between their client and their server spans.
+func (b *queue) unowned() bool {
+	return b.v.Owner == queuewait.NoOwner && b.v.Key.Site == queuewait.Between
+}
+
+// begunLate is how many current calls of a queue their callee began after their caller had left: those waited at the callee,
+// for what waits in the caller for a place is never sent once it has been given up.
+func (a *Asking) begunLate(b *queue) int {
+	n := 0
+	w := summary.NewLedger(a.cur().Set.Calibration).Walker
+	through := a.through(summary.Current, b, queuewait.Between)
+	for _, q := range a.cur().Counted {
+		walked := false
+		for k := range q.Calls {
+			c := &q.Calls[k]
+			if !through[c.Slot] || !c.Paired() || !c.OuterEnd().Left() {
+				continue
+			}
+			if !walked {
+				w.Walk(q.Record)
+				walked = true
+			}
+			if int64(c.Work.Start-c.Client.End)+w.Shift(int32(k), false)-w.Shift(int32(k), true) > minSilence {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// minBegunLate is how many such calls tell that a wait of which nothing else does is the callee's.
+const minBegunLate = 3
 
 // through tells of each slot whether its calls wait in a queue, if they do at a site.
 func (a *Asking) through(side int, b *queue, site queuewait.Site) []bool {
@@ -386,9 +446,15 @@ var serverQueue = Cause{
 func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 	var out []Finding
 	for _, b := range a.queues() {
-		unowned := b.v.Owner == queuewait.NoOwner && b.v.Key.Site == queuewait.Between && owner != queuewait.Pause
+		unowned := b.unowned() && owner != queuewait.Pause
 		if b.v.Owner != owner && !unowned || a.isLock(b) {
 			continue
+		}
+		late := 0
+		if unowned {
+			if late = a.begunLate(b); late >= minBegunLate && owner == queuewait.ClientWait {
+				continue
+			}
 		}
 		if a.inTurns(b.v) != nil || b.v.Owner == queuewait.Pause && b.v.Stopped != 0 {
 			continue // the turns, or the stops themselves, are asked about
@@ -401,7 +467,11 @@ func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 		f.Factor = a.waitBack(b, rest)
 		f.wait = b
 		f.lengths = func(side, j int) (int64, bool) { return lengthIn(b.waits[side], j) }
-		if unowned {
+		switch {
+		case late >= minBegunLate:
+			f.Open = true
+			f.Evidence = append(f.Evidence, says("spans", late, "%s by the callee after the caller had left: they waited there, for what waits in the caller is not sent once it is given up", plural(late, "call was begun", "calls were begun")))
+		case unowned:
 			f.Doubtful = true
 			f.Warnings = append(f.Warnings, "nothing tells whose queue it is: it may be the caller's, the callee's, or the way between them")
 			f.Check.Ran = false
@@ -588,6 +658,12 @@ var load = Cause{
 					f.Check.Question = "are the limit of the queue and its holds what they were, and arrivals not?"
 					f.Check.Outcome = prose.Sprintf("%d in service at once on both sides, for %s where it was %s; %.3g calls a second where it was %.3g, %.0f in the worst where it was %.0f", is.Limit, prose.Ns(is.Hold), prose.Ns(was.Hold), is.PerSecond, was.PerSecond, is.Peak, was.Peak)
 				}
+			}
+			if b.bursts[1] > 0 {
+				f.Claim = prose.Sprintf("%s gets its calls in bursts, and they queue", op)
+				f.Evidence = append(f.Evidence,
+					numbers("spans", is.N, "", b.bursts[0], b.bursts[1], "variance of the number of known calls of "+op+" in as long as they wait, over its mean"),
+					says("spans", is.N, "at a queue that makes the current calls wait as they did, the baseline's would wait %.0f %% of the rise less", 100*b.arrivals))
 			}
 			if unowned {
 				f.Doubtful = true
