@@ -255,8 +255,9 @@ func (a *Asking) partsOn(side int, on func(*summary.Request, int32) bool) map[Pa
 }
 
 const (
-	placedShare = 1.3 // by how much an instance's share of the calls must have risen
-	placedWait  = 3   // and how much longer than at its peers calls wait there
+	placedShare = 1.3  // by how much an instance's share of the calls must have risen
+	placedWait  = 3    // and how much longer than at its peers calls wait there,
+	placedPart  = 0.25 // or the part of the wait's change that goes where calls go to the instances in the shares they had
 )
 
 // placed finds instances that get more of the calls than they did, and where
@@ -302,7 +303,8 @@ func (a *Asking) placed() []Finding {
 					n += calls[1][o]
 				}
 			}
-			if k.instance == 0 || share0 == 0 || share1 < placedShare*share0 || here < placedWait*elsewhere/max(n, 1) || here < minExplains {
+			alone := here >= placedWait*elsewhere/max(n, 1) || b.v.Model.PlacementShare() >= placedPart
+			if k.instance == 0 || share0 == 0 || share1 < placedShare*share0 || !alone || here < minExplains {
 				continue
 			}
 			out = append(out, a.placedFinding(b, k, share0, share1, here, elsewhere/max(n, 1)))

@@ -459,7 +459,7 @@ func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 		if a.inTurns(b.v) != nil || b.v.Owner == queuewait.Pause && b.v.Stopped != 0 {
 			continue // the turns, or the stops themselves, are asked about
 		}
-		rest := 1 - b.hold - b.arrivals - b.mix
+		rest := 1 - b.hold - b.arrivals - b.mix - b.v.Model.PlacementShare()
 		if rest < 0.02 {
 			continue
 		}
@@ -549,8 +549,12 @@ func (a *Asking) waitFinding(b *queue, kind string) Finding {
 		f.Warnings = append(f.Warnings, "which calls waited is not known: what the pool's metrics say of all of them is taken off the longest")
 	}
 	if m := b.v.Model; m.OK {
-		f.Evidence = append(f.Evidence, says("spans", is.N, "the queue run again gives the waits observed (%s for %s); of the change of %s, %s come from the limit, %s from longer holds, %s from arrivals",
-			prose.Ns(m.Reproduced[1]), prose.Ns(m.Observed[1]), prose.Ns(m.Change), prose.Ns(m.Size), prose.Ns(m.Holds), prose.Ns(m.Arrivals)))
+		where := ""
+		if m.Placement > 0 {
+			where = fmt.Sprintf(" and %s from the instances that they go to", prose.Ns(m.Placement))
+		}
+		f.Evidence = append(f.Evidence, says("spans", is.N, "the queue run again gives the waits observed (%s for %s); of the change of %s, %s come from the limit, %s from longer holds, %s from arrivals%s",
+			prose.Ns(m.Reproduced[1]), prose.Ns(m.Observed[1]), prose.Ns(m.Change), prose.Ns(m.Size), prose.Ns(m.Holds), prose.Ns(m.Arrivals), where))
 	} else if m.Why != "" {
 		f.Against = append(f.Against, says("spans", 0, "the wait's change could not be split by a model of the queue: %s", m.Why))
 	}

@@ -1,6 +1,7 @@
 package queuewait
 
 import (
+	"cmp"
 	"container/heap"
 	"slices"
 
@@ -85,6 +86,34 @@ func withHolds(stations, others []Station) []Station {
 			holds[j] = to[min(int(rank*float64(len(to))), len(to)-1)]
 		}
 		out[i] = Station{s.Arrivals, holds, s.Observed}
+	}
+	return out
+}
+
+// spread is the calls of all stations, dealt to as many of them by chance in the shares that others have of their calls.
+func spread(stations, others []Station) []Station {
+	type call struct{ at, hold int64 }
+	var all []call
+	for _, s := range stations {
+		for i, at := range s.Arrivals {
+			all = append(all, call{at, s.Holds[i]})
+		}
+	}
+	slices.SortFunc(all, func(x, y call) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.hold, y.hold)) })
+	total := 0
+	for _, s := range others {
+		total += len(s.Arrivals)
+	}
+	out := make([]Station, len(others))
+	for n, c := range all {
+		at := mix(uint64(n)) % uint64(max(total, 1))
+		for i, s := range others {
+			if at < uint64(len(s.Arrivals)) {
+				out[i].Arrivals, out[i].Holds = append(out[i].Arrivals, c.at), append(out[i].Holds, c.hold)
+				break
+			}
+			at -= uint64(len(s.Arrivals))
+		}
 	}
 	return out
 }

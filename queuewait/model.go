@@ -21,8 +21,9 @@ type Model struct {
 
 	Observed, Reproduced [2]float64 // mean wait, ns
 
-	// Change = Arrivals + Holds + Size + Residual, in ns of mean wait.
-	Change, Arrivals, Holds, Size, Residual float64
+	// Change = Arrivals + Placement + Holds + Size + Residual, in ns of mean wait. Placement is what would go if calls came
+	// as they do now, and to the instances in the shares they had.
+	Change, Arrivals, Placement, Holds, Size, Residual float64
 }
 
 // maxMisfit is how far a run's mean wait may be from the observed one.
@@ -41,6 +42,9 @@ func (m *Model) HoldShare() float64 { return m.share(m.Holds) }
 
 // ArrivalShare is the share that more or burstier arrivals explain.
 func (m *Model) ArrivalShare() float64 { return m.share(m.Arrivals) }
+
+// PlacementShare is the share that calls which go to other instances explain.
+func (m *Model) PlacementShare() float64 { return m.share(m.Placement) }
 
 func (m *Model) share(part float64) float64 {
 	if !m.OK || m.Change <= 0 {
@@ -100,6 +104,10 @@ func (a *asker) model() {
 	m.OK, m.Why = true, ""
 	m.Change = m.Observed[1] - m.Observed[0]
 	m.Arrivals, m.Holds, m.Size = parts[0], parts[1], parts[2]
+	if moved := m.Reproduced[1] - meanWait(spread(cur, base), k1, a.v.WakeUp); len(cur) == len(base) && moved > 0 {
+		m.Placement = min(moved, max(0, m.Arrivals))
+		m.Arrivals -= m.Placement
+	}
 	m.Residual = m.Change - parts[0] - parts[1] - parts[2]
 }
 
