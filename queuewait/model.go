@@ -104,7 +104,8 @@ func (a *asker) model() {
 	m.OK, m.Why = true, ""
 	m.Change = m.Observed[1] - m.Observed[0]
 	m.Arrivals, m.Holds, m.Size = parts[0], parts[1], parts[2]
-	if moved := m.Reproduced[1] - meanWait(spread(cur, base), k1, a.v.WakeUp); len(cur) == len(base) && moved > 0 {
+	// Dealt by chance, calls that come together part: so they do in what it is compared with.
+	if moved := meanWait(spread(cur, cur), k1, a.v.WakeUp) - meanWait(spread(cur, base), k1, a.v.WakeUp); len(cur) == len(base) && moved > 0 {
 		m.Placement = min(moved, max(0, m.Arrivals))
 		m.Arrivals -= m.Placement
 	}
