@@ -113,7 +113,9 @@ func (s *score) judge(a *answer, c condition) {
 	if hs := a.endpoint.Hypotheses; len(hs) > 0 && place != 1 {
 		s.count("weak where the first is wrong", atLeast(0.8), hs[0].Strength == report.Weak)
 	}
-	if place != 1 {
+	if place == 1 {
+		s.count("strong or moderate where the first is right", target{}, a.endpoint.Hypotheses[0].Strength != report.Weak)
+	} else {
 		fmt.Fprintln(os.Stderr, a)
 	}
 	if !c.calibrated {
@@ -163,6 +165,7 @@ func rankingCells(seed uint64, runs int) []cell {
 	}
 	s.cell("planted cause first: 1 %, metrics, 30,000 requests", target{})
 	s.cell("weak where the first is wrong", atLeast(0.8))
+	s.cell("strong or moderate where the first is right", target{})
 	s.cell("explains_ms within 20 % or 2 sd", atLeast(0.9))
 	s.cell("interval of explains_ms covers", atLeast(0.9))
 	s.cell("nulls: no false alarm", atLeast(0.96))
@@ -265,6 +268,7 @@ func randomCells(seed uint64, runs int) []cell {
 		s.cell("planted causes in three: "+c.name, t)
 	}
 	s.cell("weak where the first is wrong", atLeast(0.8))
+	s.cell("strong or moderate where the first is right", target{})
 	s.cell("explains_ms within 20 % or 2 sd", atLeast(0.9))
 	s.cell("interval of explains_ms covers", atLeast(0.9))
 	s.cell("planted cause first, where a verdict names causes", atLeast(0.95))
