@@ -137,13 +137,16 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 		f.Check.Outcome = steeperThan(slope0, slope1)
 	}
 	a.whatIsShared(slot, &f)
+	work := func(o *Finding) bool { return o.Kind == "service-time" && o.node == slot }
 	switch {
+	case f.unseen:
+		f.Below = work // those that wait for something wait for longer, the more there are
 	case part >= crowdShare || z >= steeperZ:
 	case z >= doubtZ:
 		f.Open = true // likelier than that the work is as long alone, of the one node that is longer; of dozens it would be chance
 	default:
 		// Most of it is slower alone as well: both are true, and the crowd is the lesser.
-		f.Below = func(o *Finding) bool { return o.Kind == "service-time" && o.node == slot }
+		f.Below = work
 		f.Check.Against = true
 	}
 	return f, true

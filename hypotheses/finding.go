@@ -87,6 +87,7 @@ type Finding struct {
 	own    bool         // what goes back is the own time of node
 	node   graph.SlotID // of service-time: whose work; part is the work of which it is a part, NoSlot of a whole
 	part   graph.SlotID
+	unseen bool                               // it may be no work, but what lies before calls without client spans
 	on     func(*summary.Request, int32) bool // of an instance: whether a call is on it
 
 	// lengths is what the finding says became longer, of each request that has it; nil where what is counted was tested

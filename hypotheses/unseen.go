@@ -79,7 +79,7 @@ func (a *Asking) doubtUnseen(f *Finding, work []graph.SlotID, lengths [2][]laste
 	}
 	_, _, op := a.names(most)
 	peer := a.Reading.Dict.String(a.slot(most).Callee.Service)
-	f.Doubtful = true
+	f.Doubtful, f.unseen = true, true
 	f.Claim = fmt.Sprintf("%s takes longer before its calls, which have no client spans", f.Service)
 	f.Evidence = append(f.Evidence, says("spans", len(lengths[summary.Current]), "%.0f %% of the rise lies before spans of other services, most before %s of %s", 100*share, op, peer))
 	f.Warnings = append(f.Warnings, prose.Sprintf("%s records no client span for %s of %s: its own work, a wait for a connection, the network and a queue in front of %s are one number here", f.Service, op, peer, peer))

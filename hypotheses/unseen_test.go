@@ -48,6 +48,28 @@ func TestNoClientSpansNoStrongWork(t *testing.T) {
 	}
 }
 
+// Calls wait for a connection of which there is one, so that those among others wait: without client spans that looks
+// like work that its neighbours slow, and is named by what is not seen.
+func TestUnseenWaitsAreNoContention(t *testing.T) {
+	side := func(seed uint64, hold float64) string {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		var b strings.Builder
+		at, free := float64(seed)*3_600_000, 0.0
+		for range 1500 {
+			at += 40 * rng.ExpFloat64()
+			begun := max(at+3+2*rng.Float64(), free)
+			free = begun + hold*(0.8+0.4*rng.Float64())
+			fmt.Fprintf(&b, "api GET /a %.3f..%.3fms server host=h1\n  app GET /list %.3f..%.3fms server host=h2\n\n", at, free+12, begun+0.4, free-0.4-0.7*hold)
+		}
+		return b.String()
+	}
+	_, r := compared(t, side(1, 8), side(2, 30))
+	f := first(t, r)
+	if f.Kind == "contention" || f.Strength != Weak || !strings.Contains(strings.Join(f.Warnings, " "), "no client span") {
+		t.Errorf("first is %s %s of %s: %q", f.Strength, f.Kind, f.Service, f.Warnings)
+	}
+}
+
 // A callee that is waited for until a time-out, after which it goes on, is not waited for as far as servers' spans
 // tell: that its caller works meanwhile is not said.
 func TestCallsThatOutlastTheirCallerNow(t *testing.T) {
