@@ -238,10 +238,9 @@ func rankingCells(seed uint64, runs int) []cell {
 }
 
 // confused is what stops labelled incidents from being found.
-const confused = `of 1,000 requests a side four incidents of all spans are called no-regression within the test's error, and of 40 % of the traces as many
-more. Of the rest: where only servers have spans the callee's time is its caller's; more load of a service whose slots no span or metric shows
-is longer work; a branch that somebody may call optional is named by its callee, which is what got slower; and of sampled traces who else was
-at work is not known, so that contention, an instance and a changed mix look like longer work.`
+const confused = `of 1,000 requests a side three incidents of all spans are called no-regression within the test's error, and of 40 % of the traces four
+more. Of the rest: a branch that somebody may call optional is named by its callee, which is what got slower; and of sampled traces more load
+of a service whose workers no span shows, and a mix of which a few slow requests tell, look like longer work.`
 
 // untold is what stops drawn incidents from being found.
 const untold = `of so few requests one incident in ten is called no-regression: what its cause adds to these very requests is less than
