@@ -36,6 +36,7 @@ type Asking struct {
 	attributes []*Attribute
 	mixSplit   *MixSplit // by the attribute of a change of mix
 	mixWithin  *within   // and among the requests with its value
+	untold     []string  // changes of mix of which too few requests tell
 	owned      [2][]ownCall
 	declared   []*declared
 	sayings    [2][]saying

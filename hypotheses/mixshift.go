@@ -92,6 +92,20 @@ func (a *Asking) mix(change, target float64) (best Finding, ok bool) {
 	return best, true
 }
 
+// doubtMix says of work that is longer that a change of mix may be all there is to it, where one is certain that would move
+// the quantile and too few requests tell what is left without it.
+func (a *Asking) doubtMix(found []Finding) {
+	if len(a.untold) == 0 {
+		return
+	}
+	for i := range found {
+		if f := &found[i]; f.own {
+			f.Doubtful = true
+			f.Warnings = append(f.Warnings, a.untold[0]+": whether they do not just bring longer work with them cannot be told from so few")
+		}
+	}
+}
+
 // moreOfMix reports whether a change of mix explains more than another. Two attributes that split each other's values explain
 // the same: then that one does which explains more without the other.
 func (f *Finding) moreOfMix(g *Finding) bool {
@@ -168,6 +182,9 @@ func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
 	}
 	tail := sum * sum / squares
 	if tail < noTail {
+		if f.Explains > minExplains && v.Effect > 0 && v.Cur-v.Base > 1-a.Options.Quantile {
+			a.untold = append(a.untold, prose.Sprintf("requests with %s=%s, which are slow, became %.3g %% of all where they were %.3g %%", key, f.Value, 100*v.Cur, 100*v.Base))
+		}
 		return nil, false
 	}
 	if v.BaseN < 10 {

@@ -108,6 +108,7 @@ func Rank(c *Comparison) *Ranking {
 		}
 	}
 	a.doubtChance(found)
+	a.doubtMix(found)
 	a.oneOfMany(found, sign)
 	found = append(mix, whole(found)...)
 	order(found)

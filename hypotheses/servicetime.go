@@ -198,8 +198,43 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 	if !uninstrumented {
 		a.alone(a.workOf(slot), &f)
 		a.doubtUnseen(&f, work, lengths)
+		a.doubtLoad(slot, &f)
 	}
 	return f
+}
+
+// doubtLoad says of longer work in sampled data that calls may wait for a worker within it, where more of them come: who was
+// at work when they came is not known.
+func (a *Asking) doubtLoad(slot graph.SlotID, f *Finding) {
+	if !a.cur().Set.Sampled() && !a.base().Set.Sampled() {
+		return
+	}
+	var sides [2]queuewait.Side
+	for i := range sides {
+		var weight float64
+		var first, last trace.Time
+		calls := a.callsOf(i, slot)
+		for n, x := range calls {
+			q := a.Sides[i].Counted[x.req]
+			at := q.Calls[x.at].Work.Start
+			if n == 0 {
+				first, last = at, at
+			}
+			first, last = min(first, at), max(last, at)
+			weight += float64(q.Weight) / graph.OneRequest
+		}
+		if last <= first {
+			return
+		}
+		sides[i] = queuewait.Side{N: len(calls), PerSecond: weight / (float64(last-first) / 1e9)}
+	}
+	was, is := &sides[0], &sides[1]
+	if is.PerSecond < (1+arrivalsRose)*was.PerSecond || !ratesDiffer(was, is) {
+		return
+	}
+	f.Doubtful = true
+	f.Evidence = append(f.Evidence, numbers("spans", is.N, "1/s", was.PerSecond, is.PerSecond, "calls of "+f.Operation))
+	f.Warnings = append(f.Warnings, fmt.Sprintf("more calls of %s come, and not all of them are kept: whether they wait for a worker of %s within their spans (load) cannot be told", f.Operation, f.Service))
 }
 
 // alone asks of work that takes longer whether it does so by itself, or because others beside it lengthen it more than they

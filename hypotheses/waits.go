@@ -152,7 +152,7 @@ func (b *queue) shares() {
 	}
 	rose := is.Hold >= (1+holdRose)*was.Hold
 	more := is.PerSecond > (1+arrivalsStood)*was.PerSecond
-	bursts := is.Peak > (1+arrivalsStood)*was.Peak && is.Bursts > (1+burstsStood)*was.Bursts
+	bursts := is.Peak > (1+arrivalsStood)*was.Peak && is.Bursts > (1+burstsStood)*was.Bursts && burstsDiffer(was, is)
 	switch {
 	case rose && !more && !bursts:
 		b.hold = 1
@@ -187,6 +187,13 @@ func (a *Asking) mostlyLeft(b *queue, served int) bool {
 // standard errors of the logarithm of their ratio: of the calls of an overload few may have been served.
 func ratesDiffer(was, is *queuewait.Side) bool {
 	return math.Abs(math.Log(is.PerSecond/was.PerSecond)) > 2*math.Sqrt(1/float64(was.N)+1/float64(is.N))
+}
+
+// burstsDiffer reports whether the variances of the calls a second differ by more than those of calls that come alike do in
+// so many seconds, by two standard errors of the logarithm of their ratio.
+func burstsDiffer(was, is *queuewait.Side) bool {
+	free := func(s *queuewait.Side) float64 { return max(float64(s.N)/s.PerSecond-1, 1) } // seconds but one
+	return math.Log(is.Bursts/was.Bursts) > 2*math.Sqrt(2/free(was)+2/free(is))
 }
 
 // rose is by how much the mean wait of the queue rose, in ns; it stands where one side has no waits to compare.
