@@ -84,11 +84,6 @@ var added []suite
 // add is called by the init function of each suite's file.
 func add(s suite) { added = append(added, s) }
 
-var tried []suite
-
-// try adds a suite that is run by name and recorded nowhere yet.
-func try(s suite) { tried = append(tried, s) }
-
 // suites are ordered by name.
 func suites() []suite {
 	sorted := slices.Clone(added)
