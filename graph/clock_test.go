@@ -95,18 +95,20 @@ func TestClocksOfTheirTime(t *testing.T) {
 	}
 }
 
+// alone is a service with a host of its own name to itself.
+func alone(s *trace.Store, name string) trace.ResourceID {
+	text := func(key string) trace.RawAttr {
+		return trace.RawAttr{Key: []byte(key), Value: trace.RawValue{Type: trace.String, Bytes: []byte(name)}}
+	}
+	return s.AddResource([]trace.RawAttr{text("service.name"), text("host.name")})
+}
+
 // A start that was cut off to its millisecond says that the callee began before its caller, by up to as much: the offset
 // is bounded by the ends then, and no clock is taken to have moved.
 func TestStartsOfWholeMillisecondsAreNoLies(t *testing.T) {
 	for _, ahead := range []int64{0, 400_000, -3_200_000} {
 		s := trace.NewStore(trace.NewTables())
-		resource := func(name string) trace.ResourceID {
-			text := func(key string) trace.RawAttr {
-				return trace.RawAttr{Key: []byte(key), Value: trace.RawValue{Type: trace.String, Bytes: []byte(name)}}
-			}
-			return s.AddResource([]trace.RawAttr{text("service.name"), text("host.name")})
-		}
-		a, b := resource("a"), resource("b")
+		a, b := alone(s, "a"), alone(s, "b")
 		for i := range 100 {
 			at := int64(i)*1_003_210_987 + 123
 			begun := int64(tracetest.T0) + at + 1_100_000 + ahead
@@ -152,13 +154,7 @@ func TestServersAloneBoundAClockFromOneSide(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := trace.NewStore(trace.NewTables())
-			resource := func(name string) trace.ResourceID {
-				text := func(key string) trace.RawAttr {
-					return trace.RawAttr{Key: []byte(key), Value: trace.RawValue{Type: trace.String, Bytes: []byte(name)}}
-				}
-				return s.AddResource([]trace.RawAttr{text("service.name"), text("host.name")})
-			}
-			a, b := resource("a"), resource("b")
+			a, b := alone(s, "a"), alone(s, "b")
 			for i := range 100 {
 				at := int64(i) * 1000 * ms
 				begun := at + 3*ms + c.ahead
