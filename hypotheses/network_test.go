@@ -155,3 +155,30 @@ func TestWholeMilliseconds(t *testing.T) {
 		t.Errorf("first is %s of %s to %s, %s", f.Kind, f.Service, f.Peer, f.Claim)
 	}
 }
+
+// Of a tenth of the requests nobody tells who lets go: what is sent late to one callee may be a queue that is never empty, and
+// what it sends late may not.
+func TestSampledNetworkOfOneWay(t *testing.T) {
+	late := func(from, to string) func(string, string, *rand.Rand) int64 {
+		return func(f, t string, rng *rand.Rand) int64 {
+			if (from == "" || f == from) && (to == "" || t == to) {
+				return 36*msNS + rng.Int64N(8*msNS)
+			}
+			return 0
+		}
+	}
+	for _, c := range []struct {
+		name     string
+		way      func(string, string, *rand.Rand) int64
+		kept     int64
+		strength Strength
+	}{
+		{"what is sent to a callee, all kept", late("stock", "offers"), 1, Strong},
+		{"what is sent to a callee, a tenth kept", late("stock", "offers"), 10, Weak},
+	} {
+		_, r := sampledAgainst(t, c.kept, [2]string{errands(1, inNoTime, atOnce), errands(2, c.way, atOnce)}, [2][]word{})
+		if f := first(t, r); f.Strength != c.strength || c.strength != Weak && f.Kind != "network" {
+			t.Errorf("%s: first is %s %s of %s", c.name, f.Strength, f.Kind, f.Service)
+		}
+	}
+}

@@ -107,7 +107,7 @@ func (a *asker) side(i int) *Side {
 		c := &calls[j]
 		s.Wait += float64(c.Wait)
 		s.Gap += float64(c.Given - c.Asked)
-		s.Hold += float64(max(0, c.Done-c.Given))
+		s.Hold += float64(c.hold())
 		first, last = min(first, c.Asked), max(last, c.Asked)
 	}
 	n := float64(len(calls))
@@ -251,7 +251,7 @@ func (a *asker) comparable() bool {
 // always asks whether every call takes longer on its way, the fastest too, whichever way it is: what is sent late by one
 // host is late on one way alone, and then no call bounds the clocks well enough to say on which. Queues leave those alone
 // that find nobody in front, and stops those that come between two. A queue that is never empty looks the same, and tells of
-// itself by who lets go: that is asked before.
+// itself by who lets go: that is asked before, and of sampled calls does not show.
 func (a *asker) always() {
 	if !a.comparable() {
 		return
@@ -261,14 +261,17 @@ func (a *asker) always() {
 	if !moved || low < alwaysShare*(there+back) {
 		return
 	}
-	way := "on one way or both, which the clocks do not tell apart"
+	says, way := Network, "on one way or both, which the clocks do not tell apart"
+	if a.sets[1].Sampled {
+		says = "" // hardly anybody is known who could let go
+	}
 	switch slack := 2 * float64(is.slack); {
 	case back > slack && back > 3*math.Abs(there):
-		way = "on the way back"
+		says, way = Network, "on the way back" // where nothing queues
 	case there > slack && there > 3*math.Abs(back):
 		way = "on the way there"
 	}
-	a.say("always", Network, "the least time between client and server span rose by %s and the median by %s, %s: every call takes longer", prose.Ns(low), prose.Ns(there+back), way)
+	a.say("always", says, "the least time between client and server span rose by %s and the median by %s, %s: every call takes longer", prose.Ns(low), prose.Ns(there+back), way)
 }
 
 // minLate is by how much answers must be read later on average, in ns, to say so.

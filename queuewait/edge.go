@@ -65,6 +65,15 @@ type Call struct {
 	OneWay int64          // half the floor
 }
 
+// hold is how long the call held a place at its caller. Where clocks tell little of when it got there, it is the time in the
+// callee and on the way.
+func (c *Call) hold() int64 {
+	if served := c.Served.Duration(); c.Callee != graph.NoProc && c.Slack > served/10 {
+		return served + 2*c.OneWay
+	}
+	return max(0, int64(c.Done-c.Given))
+}
+
 // edges collects the calls of each edge, in order of when they were asked for.
 func (d *Data) edges(floors, leads *Floors, own leads) map[EdgeKey][]Call {
 	m := map[EdgeKey]*[]Call{}

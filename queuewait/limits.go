@@ -91,7 +91,7 @@ func (a *asker) exclusive(side int) exclusion {
 			by[c.Caller] = &holders{}
 		}
 		by[c.Caller].starts, by[c.Caller].ends = append(by[c.Caller].starts, c.Given), append(by[c.Caller].ends, c.Done)
-		busy[c.Caller] += float64(c.Done - c.Given)
+		busy[c.Caller] += float64(c.hold())
 	}
 	for p, h := range by {
 		radix.Ints(h.starts)

@@ -139,7 +139,7 @@ func (a *asker) stations(side int) []Station {
 			if a.v.Owner == ServerQueue {
 				by[c.Callee] = append(by[c.Callee], served{int64(c.GivenThere) - c.Wait, c.Served.Duration(), c.Wait})
 			} else {
-				by[c.Caller] = append(by[c.Caller], served{int64(c.Given) - c.Wait, max(0, int64(c.Done-c.Given)), c.Wait})
+				by[c.Caller] = append(by[c.Caller], served{int64(c.Given) - c.Wait, c.hold(), c.Wait})
 			}
 		}
 	}
