@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -10,9 +11,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tailscope/tailscope/internal/parallel"
 )
 
 // constantsName is the section of the document that says how much depends on each constant.
@@ -49,18 +53,17 @@ func constantsIn(dir string) ([]constant, error) {
 			}
 			for _, spec := range g.Specs {
 				v := spec.(*ast.ValueSpec)
-				if len(v.Names) != 1 || len(v.Values) != 1 {
-					continue
+				for i := range v.Values {
+					lit, ok := v.Values[i].(*ast.BasicLit)
+					if !ok || lit.Kind != token.INT && lit.Kind != token.FLOAT {
+						continue
+					}
+					x, err := strconv.ParseFloat(strings.ReplaceAll(lit.Value, "_", ""), 64)
+					if err != nil {
+						return nil, err
+					}
+					out = append(out, constant{file, v.Names[i].Name, lit.Value, x, set.Position(lit.Pos()).Offset, set.Position(lit.End()).Offset})
 				}
-				lit, ok := v.Values[0].(*ast.BasicLit)
-				if !ok || lit.Kind != token.INT && lit.Kind != token.FLOAT {
-					continue
-				}
-				x, err := strconv.ParseFloat(strings.ReplaceAll(lit.Value, "_", ""), 64)
-				if err != nil {
-					return nil, err
-				}
-				out = append(out, constant{file, v.Names[0].Name, lit.Value, x, set.Position(lit.Pos()).Offset, set.Position(lit.End()).Offset})
 			}
 		}
 	}
@@ -116,6 +119,35 @@ func ranked(dir string, overlay map[string]string, incidents string) (first, thr
 	return first, three, runs, nil
 }
 
+// moves is how many incidents lead with the constant multiplied, as the table says it.
+func (c constant) moves(by float64, incidents string) (string, error) {
+	src, ok, err := c.times(by)
+	if err != nil || !ok {
+		return "—", err
+	}
+	dir, err := os.MkdirTemp("", "constant")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	to := filepath.Join(dir, "changed.go")
+	if err := os.WriteFile(to, src, 0o666); err != nil {
+		return "", err
+	}
+	file, err := filepath.Abs(c.file)
+	if err != nil {
+		return "", err
+	}
+	first, three, _, err := ranked(dir, map[string]string{file: to}, incidents)
+	if _, ended := errors.AsType[*exec.ExitError](err); ended {
+		return "fails", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s times %g: %w", c.name, by, err)
+	}
+	return fmt.Sprintf("%d, %d", first, three), nil
+}
+
 // sensitivity measures incidents with each constant halved and doubled, and writes the section about it.
 func sensitivity(which, incidents *regexp.Regexp, path string) error {
 	if cache == "" {
@@ -139,37 +171,23 @@ func sensitivity(which, incidents *regexp.Regexp, path string) error {
 	fmt.Fprintf(&b, "How the ranking moves when a constant of the causes is halved or doubled: of %d incidents, those that have a planted cause first, and\n"+
 		"those that have all of them in three. As the constants are: %d and %d. A whole number is halved downwards; — where that is nothing.\n\n", runs, first, three)
 	fmt.Fprintf(&b, "%s, commit %s, `go run ./internal/accuracy -cache DIR -constants '%s' -only '%s'`\n\n", time.Now().UTC().Format(time.DateOnly), commit(), which, incidents)
+	list = slices.DeleteFunc(list, func(c constant) bool { return !which.MatchString(c.name) })
+	moved := make([][2]string, len(list)) // what the table says of each, halved and doubled
+	failed := make([]error, len(list))
+	parallel.Do(len(list), func(i int) {
+		for k, by := range []float64{0.5, 2} {
+			if failed[i] == nil {
+				moved[i][k], failed[i] = list[i].moves(by, incidents.String())
+			}
+		}
+		fmt.Fprintf(os.Stderr, "%s: %s; %s\n", list[i].name, moved[i][0], moved[i][1])
+	})
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
 	b.WriteString("| constant | file | value | halved: first, three | doubled: first, three |\n|---|---|---:|---:|---:|\n")
-	for _, c := range list {
-		if !which.MatchString(c.name) {
-			continue
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s |", c.name, filepath.Base(c.file), c.text)
-		for _, by := range []float64{0.5, 2} {
-			src, ok, err := c.times(by)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				b.WriteString(" — |")
-				continue
-			}
-			to := filepath.Join(dir, "changed.go")
-			if err := os.WriteFile(to, src, 0o666); err != nil {
-				return err
-			}
-			file, err := filepath.Abs(c.file)
-			if err != nil {
-				return err
-			}
-			f, t, _, err := ranked(dir, map[string]string{file: to}, incidents.String())
-			if err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
-			}
-			fmt.Fprintf(&b, " %d, %d |", f, t)
-			fmt.Fprintf(os.Stderr, "%s × %g: %d, %d of %d\n", c.name, by, f, t, runs)
-		}
-		b.WriteString("\n")
+	for i, c := range list {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", c.name, filepath.Base(c.file), c.text, moved[i][0], moved[i][1])
 	}
 	b.WriteString(end(constantsName))
 	doc, err := os.ReadFile(path)
