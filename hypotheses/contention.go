@@ -143,7 +143,9 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 		f.Below = work // those that wait for something wait for longer, the more there are
 	case part >= crowdShare || z >= steeperZ:
 	case z >= doubtZ:
-		f.Open = true // likelier than that the work is as long alone, of the one node that is longer; of dozens it would be chance
+		// Likelier than that the work is as long alone, of the one node that is longer; of dozens it would be chance.
+		f.Doubtful = true
+		f.Warnings = append(f.Warnings, "that others lengthen it more than they did is not certain: it may as well take longer at every load")
 	default:
 		// Most of it is slower alone as well: both are true, and the crowd is the lesser.
 		f.Below = work
