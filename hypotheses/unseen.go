@@ -2,6 +2,7 @@ package hypotheses
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
@@ -42,7 +43,7 @@ func (a *Asking) beforeUnseen(work []graph.SlotID, lengths [2][]lasted) (share f
 	}
 	before, top := 0.0, 0.0
 	most = graph.NoSlot
-	for slot := range a.slots[summary.Current] {
+	for _, slot := range slices.Sorted(maps.Keys(a.slots[summary.Current])) {
 		if !a.unseen(slot) || !is[a.slot(slot).Parent] {
 			continue
 		}
@@ -55,7 +56,7 @@ func (a *Asking) beforeUnseen(work []graph.SlotID, lengths [2][]lasted) (share f
 			return sum
 		})
 		before += ms
-		if ms/all > top || ms/all == top && slot < most {
+		if ms/all > top {
 			top, most = ms/all, slot
 		}
 	}
@@ -94,12 +95,11 @@ func (a *Asking) doubtUnseen(f *Finding, work []graph.SlotID, lengths [2][]laste
 
 // leftUnseen is a slot of calls by work without client spans that were waited for in the baseline and are not now.
 func (a *Asking) leftUnseen(work []graph.SlotID) graph.SlotID {
-	left := graph.NoSlot
-	for slot := range a.slots[summary.Current] {
+	for _, slot := range slices.Sorted(maps.Keys(a.slots[summary.Current])) {
 		waited := func(side int) graph.WaitedVerdict { return a.Sides[side].Verdicts().WaitedFor(slot).Verdict }
-		if a.unseen(slot) && slices.Contains(work, a.slot(slot).Parent) && waited(summary.Current) == graph.Asynchronous && waited(summary.Baseline) != graph.Asynchronous && (left == graph.NoSlot || slot < left) {
-			left = slot
+		if a.unseen(slot) && slices.Contains(work, a.slot(slot).Parent) && waited(summary.Current) == graph.Asynchronous && waited(summary.Baseline) != graph.Asynchronous {
+			return slot
 		}
 	}
-	return left
+	return graph.NoSlot
 }
