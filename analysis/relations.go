@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
+	"github.com/tailscope/tailscope/hypotheses"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/stats"
 )
@@ -25,11 +26,6 @@ const (
 	maxRelated = 1000
 	// minFollows is how many gaps tell whether a call follows another's end.
 	minFollows = 20
-	// byItself is the slope of gaps over the length of the call before them that
-	// parts two cases: a call that begins at another's end keeps its distance however
-	// long that one takes, slope 0; one that begins by itself is the nearer to it the
-	// longer that one takes, slope −1.
-	byItself = -0.5
 )
 
 // A family is the calls of one parent in one request, by node.
@@ -186,11 +182,10 @@ func (v *view) follow(edges []report.Edge, parent graph.SlotID, kids []graph.Slo
 		}
 		lo, hi := stats.Quantile(gaps[i], nil, 0.1), stats.Quantile(gaps[i], nil, 0.9)
 		x.GapP10Ms, x.GapP90Ms = report.Ms(lo), report.Ms(hi)
-		switch slope, se, ok := stats.LeastSquares(before[i], gaps[i]); {
-		case !ok:
-		case slope-certain*se > byItself:
+		switch follows, alone := hypotheses.FollowsEnd(before[i], gaps[i], certain); {
+		case follows:
 			x.Follows = report.Some(1)
-		case slope+certain*se < byItself:
+		case alone:
 			x.Follows = report.Some(0)
 		}
 	}

@@ -109,18 +109,29 @@ func (c *Comparison) tookTurns(now *graph.Verdicts, x, y graph.SlotID) bool {
 	if now.Order(x, y).Verdict != graph.OrderHeld {
 		x, y = y, x
 	}
-	was, wasOff, known := c.gapSlope(summary.Baseline, x, y)
-	if known && was-2*wasOff > byItself {
+	const z = 2
+	lengths, gaps := c.gaps(summary.Baseline, x, y)
+	if followed, _ := FollowsEnd(lengths, gaps, z); followed {
 		return false
 	}
-	is, isOff, known := c.gapSlope(summary.Current, x, y)
-	return !known || is+2*isOff >= byItself
+	lengths, gaps = c.gaps(summary.Current, x, y)
+	_, alone := FollowsEnd(lengths, gaps, z)
+	return !alone
 }
 
-// gapSlope is by how much the gap between calls of x and y grows with the length of x, and its standard error, in the
-// requests of a side in which x ended last of all that came before.
-func (c *Comparison) gapSlope(side int, x, y graph.SlotID) (slope, off float64, known bool) {
-	var lengths, gaps []int64
+// FollowsEnd reports whether what begins so many ns after calls of these lengths surely follows from their ends, or surely
+// begins by itself; neither of fewer than minFollowed.
+func FollowsEnd(lengths, gaps []int64, z float64) (follows, alone bool) {
+	if len(gaps) < minFollowed {
+		return false, false
+	}
+	slope, se, ok := stats.LeastSquares(lengths, gaps)
+	return ok && slope-z*se > byItself, ok && slope+z*se < byItself
+}
+
+// gaps is how long calls of x took and how long after their ends those of y began, in ns, in the requests of a side in which x
+// ended last of all that came before.
+func (c *Comparison) gaps(side int, x, y graph.SlotID) (lengths, gaps []int64) {
 	for _, q := range c.Sides[side].Counted {
 		for p := range q.Calls {
 			var last, next *graph.Half // the latest end of x, and the first start of y
@@ -148,10 +159,7 @@ func (c *Comparison) gapSlope(side int, x, y graph.SlotID) (slope, off float64, 
 			}
 		}
 	}
-	if len(gaps) < minFollowed {
-		return 0, 0, false
-	}
-	return stats.LeastSquares(lengths, gaps)
+	return lengths, gaps
 }
 
 // inTurn reports whether two slots run one after the other, or side by side, and
