@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestNumbersThatCanBeSet(t *testing.T) {
+	s, err := sourceOf([]string{"./testdata/numbers"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, n := range s.numbers {
+		got = append(got, fmt.Sprintf("%s = %s = %v, whole %v", n.name, n.text, n.value, n.whole))
+	}
+	want := []string{
+		"share = 0.5 = 0.5, whole false",
+		"few = 3 = 3, whole true",
+		"pause = 2 * time.Millisecond = 2e+06, whole true",
+		"wide = size = 4, whole true",
+		"within = 1_000 = 1000, whole true",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+
+	file, err := filepath.Abs("testdata/numbers/numbers.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dialled := string(apply(src, s.edits[file]))
+	for _, line := range []string{
+		`package numbers; import "github.com/tailscope/tailscope/internal/accuracy/dial"`,
+		`return x > -dial.Read[float64](0) && n < 2*dial.Read[int64](1)*dial.Read[int64](4) && d < dial.Read[time.Duration](2) &&`,
+		`len(cells) > dial.Read[int](3)`,
+		`cells [size]int`,
+		`const within = 1_000`,
+	} {
+		if !strings.Contains(dialled, line) {
+			t.Errorf("%q is not in\n%s", line, dialled)
+		}
+	}
+	for _, text := range []string{dialled, string(s.dialSource())} {
+		if _, err := parser.ParseFile(token.NewFileSet(), "", text, 0); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestNumbersMultiplied(t *testing.T) {
+	for _, c := range []struct {
+		n    number
+		by   float64
+		want float64
+		ok   bool
+	}{
+		{number{value: 0.5}, 2, 1, true},
+		{number{value: 3, whole: true}, 0.5, 1, true},
+		{number{value: 1, whole: true}, 0.5, 0, false},
+		{number{value: 0}, 2, 0, false},
+	} {
+		if x, ok := c.n.times(c.by); ok != c.ok || ok && x != c.want {
+			t.Errorf("%v times %g is %g, %v; want %g, %v", c.n.value, c.by, x, ok, c.want, c.ok)
+		}
+	}
+}
+
+// The recorded section is of constants that there are: a row whose constant has gone or has another value is stale.
+func TestRecordedConstants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads all sources")
+	}
+	doc, err := os.ReadFile("../../docs/accuracy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to := strings.Index(string(doc), begin(constantsName)), strings.Index(string(doc), end(constantsName))
+	if from < 0 || to < from {
+		t.Fatal("no section " + constantsName)
+	}
+	var paths []string
+	for _, p := range dialled {
+		paths = append(paths, "../../"+p)
+	}
+	s, err := sourceOf(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := map[string]string{}
+	for _, n := range s.numbers {
+		is[n.file+" "+n.name] = n.text
+	}
+	rows := regexp.MustCompile(`(?m)^\| (\w+) \| (\S+\.go) \| (.+?) \|`).FindAllStringSubmatch(string(doc)[from:to], -1)
+	recorded := map[string]bool{}
+	for _, r := range rows {
+		recorded[r[2]+" "+r[1]] = true
+		if text, ok := is[r[2]+" "+r[1]]; !ok || text != r[3] {
+			t.Errorf("%s of %s is recorded as %s, and is %q", r[1], r[2], r[3], text)
+		}
+	}
+	for _, n := range s.numbers {
+		if strings.HasPrefix(n.file, "hypotheses/") && !recorded[n.file+" "+n.name] {
+			t.Errorf("%s of %s is not recorded", n.name, n.file)
+		}
+	}
+}
