@@ -57,7 +57,7 @@ func (a *Asking) hedgeFinding(t *target) Finding {
 	}
 	h := a.hedged(t)
 	f.Evidence = append(f.Evidence, says("spans", int(h.Second), "P(second slow | first slow) is %.2g, P(slow) is %.2g: %s", h.Again(), h.Slow(), h.Verdict()))
-	slower := works[1].at(0.5) > 1.3*works[0].at(0.5)
+	slower := works[1].at(0.5) > workSlower*works[0].at(0.5)
 	f.Check.Against = slower
 	if slower {
 		f.Against = append(f.Against, says("spans", len(works[1].ns), "%s", f.Check.Outcome))
@@ -79,6 +79,9 @@ const (
 	// many hedges tell the rule.
 	sameDelay = 0.8
 	minHedges = 5
+	// workSlower is by how much the median of the callee's spans must have grown to say that they are slower, hedged or not:
+	// the losers, which were the slow ones, are cancelled, so that less is left to be seen.
+	workSlower = 1.3
 )
 
 // hedgeDelays is how long after the first attempt the second began.

@@ -21,7 +21,7 @@ var load = Cause{
 		var out []Finding
 		for _, b := range a.queues() {
 			unowned := b.v.Owner == queuewait.NoOwner && b.v.Key.Site == queuewait.Between
-			if !b.v.Claimed() && !unowned || b.arrivals < 0.05 || a.inTurns(b.v) != nil {
+			if !b.v.Claimed() && !unowned || b.arrivals < minDriver || a.inTurns(b.v) != nil {
 				continue
 			}
 			f := a.waitFinding(b, "load")

@@ -49,6 +49,10 @@ const (
 	maxOver = 1.5
 	// sameTime is how near two findings must be to name the same milliseconds.
 	sameTime = 0.15
+	// strongShare is the share of the change from which on a cause whose check held is strong: most of it. From
+	// moderateShare on one is moderate.
+	strongShare   = 0.5
+	moderateShare = 0.25
 )
 
 // Rank asks all kinds of causes about a comparison. It is for every verdict but
@@ -352,9 +356,9 @@ func strength(c *Comparison, f *Finding, change float64) Strength {
 	switch {
 	case f.Lo <= 0 || f.Doubtful || f.Check.Ran && f.Check.Against || share > maxOver:
 		return Weak
-	case share >= 0.5 && decided:
+	case share >= strongShare && decided:
 		return Strong
-	case share >= 0.25:
+	case share >= moderateShare:
 		return Moderate
 	}
 	return Weak
