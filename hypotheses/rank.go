@@ -106,10 +106,16 @@ func Rank(c *Comparison) *Ranking {
 	}
 	effects.wait()
 	var found []Finding
+	var small []*Finding
 	for _, f := range asked {
 		if a.worth(f.Explains, change) {
 			found = append(found, *f)
+		} else {
+			small = append(small, f)
 		}
+	}
+	if sign > 0 {
+		found = append(found, a.together(found, small, change, target)...)
 	}
 	a.doubtChance(found)
 	a.doubtMix(found)
