@@ -20,12 +20,12 @@ var load = Cause{
 	find: func(a *Asking) []Finding {
 		var out []Finding
 		for _, b := range a.queues() {
-			unowned := b.v.Owner == queuewait.NoOwner && b.v.Key.Site == queuewait.Between
+			unowned := b.unowned()
 			if !b.v.Claimed() && !unowned || b.arrivals < 0.05 || a.inTurns(b.v) != nil {
 				continue
 			}
 			f := a.waitFinding(b, "load")
-			caller, peer, op := a.names(b.slot())
+			caller, peer, op := a.ends(b)
 			f.Service, f.Peer, f.Operation = caller, "", op
 			if b.v.Owner == queuewait.ServerQueue || unowned {
 				f.Service = peer

@@ -105,7 +105,7 @@ func (a *asker) metrics(side int) {
 			return
 		}
 	}
-	if a.key.Site != Between {
+	if a.key.Site != Between && a.key.Site != Ahead {
 		return
 	}
 	if p := a.pool(side, ExecutorKind); p != nil && p.Exhausted() && s.Wait > 1_000_000 {
