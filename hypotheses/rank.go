@@ -102,14 +102,19 @@ func Rank(c *Comparison) *Ranking {
 	}
 	effects.wait()
 	var found []Finding
+	others := 0
 	for _, f := range asked {
-		if a.worth(f.Explains, change) {
+		switch {
+		case a.worth(f.Explains, change):
 			found = append(found, *f)
+		case f.lengths != nil:
+			others++
 		}
 	}
-	a.doubtChance(found)
+	a.doubtChance(found, others)
 	a.doubtMix(found)
 	a.oneOfMany(found, sign)
+	a.belowMore(found)
 	found = append(mix, whole(found)...)
 	order(found)
 	a.rivals(found, sign)
@@ -188,8 +193,9 @@ func (a *Asking) widen(f *Effect, q, change float64) {
 }
 
 // doubtChance marks the findings whose own lengths cannot be told from draws of the same lengths: of a heavy tail the
-// longest few differ between any two sets, and put back by rank they seem to explain what something else did.
-func (a *Asking) doubtChance(found []Finding) {
+// longest few differ between any two sets, and put back by rank they seem to explain what something else did. All that were
+// asked about are one family, also the others, which explain nothing: that something of so much does is what chance brings.
+func (a *Asking) doubtChance(found []Finding, others int) {
 	var p []float64
 	var tested []*Finding
 	for i := range found {
@@ -197,7 +203,10 @@ func (a *Asking) doubtChance(found []Finding) {
 			p, tested = append(p, a.chance(f.lengths)), append(tested, f)
 		}
 	}
-	for i, q := range stats.BenjaminiHochberg(p) {
+	for range others {
+		p = append(p, 1)
+	}
+	for i, q := range stats.BenjaminiHochberg(p)[:len(tested)] {
 		f := tested[i]
 		if f.byChance = q > a.Options.Alpha; f.byChance {
 			f.Doubtful = true

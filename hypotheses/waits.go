@@ -465,3 +465,14 @@ func num(n int) float64 {
 	}
 	return float64(n)
 }
+
+// where says where calls wait.
+func (b *queue) where() string {
+	switch b.v.Key.Site {
+	case queuewait.Accepted:
+		return "for a worker within their spans"
+	case queuewait.Inside:
+		return "within their client spans"
+	}
+	return "in front of them"
+}
