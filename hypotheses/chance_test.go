@@ -48,6 +48,43 @@ func TestLongestFewExplainNothing(t *testing.T) {
 	}
 }
 
+// TestLongestOfOneKind: that seven of 210 requests are slower than all were is little among twenty things that were asked
+// about, and much if all seven are of a kind that was not slow.
+func TestLongestOfOneKind(t *testing.T) {
+	draw := func(slow func(i int) bool) string {
+		return repeat(210, func(i, at int) string {
+			a, tier := 10+i%5, "standard"
+			if i%30 == 7 {
+				tier = "large"
+			}
+			if slow(i) {
+				a = 120 + i%3
+			}
+			return fmt.Sprintf("api GET_/x %d..%dms server tier=%s\n  api A %d..%dms client\n", at, at+a+3, tier, at+1, at+1+a)
+		})
+	}
+	was := draw(func(int) bool { return false })
+	for _, x := range []struct {
+		name   string
+		slow   func(i int) bool
+		chance bool
+	}{
+		{"of one kind", func(i int) bool { return i%30 == 7 }, false},
+		{"of all kinds", func(i int) bool { return i%30 == 8 }, true},
+	} {
+		c, _ := compared(t, was, draw(x.slow))
+		a := NewAsking(c)
+		a.attributes = c.Attributes()
+		found := serviceTime.find(a)
+		a.doubtChance(found, 20)
+		for _, f := range found {
+			if f.Operation == "A" && f.byChance != x.chance {
+				t.Errorf("%s: by chance %v", x.name, f.byChance)
+			}
+		}
+	}
+}
+
 // TestStopsOfWhichFewCallsAreKnown: what was late at one time goes on together after a stop, and one after the other in a
 // queue.
 func TestStopsOfWhichFewCallsAreKnown(t *testing.T) {
