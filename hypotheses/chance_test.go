@@ -35,7 +35,7 @@ func TestLongestFewExplainNothing(t *testing.T) {
 				found[i].Explains = 290e6
 			}
 		}
-		a.doubtChance(found, x.others)
+		a.doubtChance(found, len(found)+x.others)
 		order(found)
 		for i, f := range found {
 			if f.Operation == "A" && (f.byChance != chance || f.Doubtful != chance || (len(f.Warnings) > 1) != chance || (i == 0) == chance) {
@@ -76,7 +76,7 @@ func TestLongestOfOneKind(t *testing.T) {
 		a := NewAsking(c)
 		a.attributes = c.Attributes()
 		found := serviceTime.find(a)
-		a.doubtChance(found, 20)
+		a.doubtChance(found, len(found)+20)
 		for _, f := range found {
 			if f.Operation == "A" && f.byChance != x.chance {
 				t.Errorf("%s: by chance %v", x.name, f.byChance)

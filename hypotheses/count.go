@@ -120,6 +120,10 @@ func (a *Asking) counts() []count {
 // the work was always done, and more of it has a span.
 const maxSeen = 0.5
 
+// eachSlower is by how much the median of calls must have grown to speak against causes that leave each call as it was.
+// It varies less than that between windows.
+const eachSlower = 1.5
+
 // onlySeen reports whether a part of a service's own work is not done more or less often but only seen so: what its
 // spans take more, the span around them takes less itself.
 func (a *Asking) onlySeen(c *count) bool {
@@ -294,7 +298,7 @@ func (c *count) finding(a *Asking, kind string) Finding {
 		Ran:      true,
 		Outcome:  prose.Sprintf("%.3g calls per parent where it was %.3g; the median call takes %s where it was %s", c.is, c.was, prose.Ns(is.at(0.5)), prose.Ns(was.at(0.5))),
 	}
-	if is.at(0.5) > 1.5*was.at(0.5) && c.is > c.was {
+	if is.at(0.5) > eachSlower*was.at(0.5) && c.is > c.was {
 		f.Against = append(f.Against, says("spans", len(is.ns), "each call takes longer too: %s where it was %s", prose.Ns(is.at(0.5)), prose.Ns(was.at(0.5))))
 	}
 	return f

@@ -22,7 +22,7 @@ var load = Cause{
 		for _, b := range a.queues() {
 			unowned := b.v.Owner == queuewait.NoOwner && b.v.Key.Site == queuewait.Between
 			share := a.requested(b)
-			if !b.v.Claimed() && !unowned || share < 0.05 || a.inTurns(b.v) != nil {
+			if !b.v.Claimed() && !unowned || share < minDriver || a.inTurns(b.v) != nil {
 				continue
 			}
 			f := a.waitFinding(b, "load")

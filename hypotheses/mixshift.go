@@ -122,6 +122,8 @@ func (f *Finding) moreOfMix(g *Finding) bool {
 }
 
 const (
+	// maxOneSided is the share of the requests whose value the other side does not know up to which shares can be compared.
+	maxOneSided = 0.5
 	// mixP is the false discovery rate at which an attribute's shares differ.
 	mixP = 0.05
 	// noTail is how many independent requests must lie in the reweighted tail for
@@ -136,7 +138,7 @@ const (
 func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
 	d := a.Reading.Dict
 	key := d.String(at.Key)
-	if at.P > mixP || Consequence(key) || Deployed(key) || len(at.Values) < 2 || at.OneSided > 0.5 {
+	if at.P > mixP || Consequence(key) || Deployed(key) || len(at.Values) < 2 || at.OneSided > maxOneSided {
 		return nil, false
 	}
 	ratio := make([]float64, len(at.Values))

@@ -49,6 +49,10 @@ const (
 	maxOver = 1.5
 	// sameTime is how near two findings must be to name the same milliseconds.
 	sameTime = 0.15
+	// strongShare is the share of the change from which on a cause whose check held is strong: most of it. From
+	// moderateShare on one is moderate.
+	strongShare   = 0.5
+	moderateShare = 0.25
 )
 
 // Rank asks all kinds of causes about a comparison. It is for every verdict but
@@ -102,16 +106,22 @@ func Rank(c *Comparison) *Ranking {
 	}
 	effects.wait()
 	var found []Finding
-	others := 0
+	var small []*Finding
+	lengths := 0
 	for _, f := range asked {
-		switch {
-		case a.worth(f.Explains, change):
-			found = append(found, *f)
-		case f.lengths != nil:
-			others++
+		if f.lengths != nil {
+			lengths++
 		}
+		if a.worth(f.Explains, change) {
+			found = append(found, *f)
+			continue
+		}
+		small = append(small, f)
 	}
-	a.doubtChance(found, others)
+	if sign > 0 {
+		found = append(found, a.together(found, small, change, target)...)
+	}
+	a.doubtChance(found, lengths)
 	a.doubtMix(found)
 	a.oneOfMany(found, sign)
 	a.belowMore(found)
@@ -194,9 +204,9 @@ func (a *Asking) widen(f *Effect, q, change float64) {
 
 // doubtChance marks the findings whose own lengths cannot be told from draws of the same lengths: of a heavy tail the
 // longest few differ between any two sets, and put back by rank they seem to explain what something else did. All that were
-// asked about are one family, also the others, which explain nothing: that something of so much does is what chance brings.
+// asked about, of lengths that many, are one family, also those that explain nothing: that something of so much does is what chance brings.
 // Where it is requests of one kind that are longer, and they are few, they are asked by themselves.
-func (a *Asking) doubtChance(found []Finding, others int) {
+func (a *Asking) doubtChance(found []Finding, many int) {
 	var p []float64
 	var tested []*Finding
 	for i := range found {
@@ -208,7 +218,7 @@ func (a *Asking) doubtChance(found []Finding, others int) {
 			p, tested = append(p, x), append(tested, f)
 		}
 	}
-	for range others {
+	for len(p) < many {
 		p = append(p, 1)
 	}
 	asked := false
@@ -391,9 +401,9 @@ func strength(c *Comparison, f *Finding, change float64) Strength {
 	switch {
 	case f.Lo <= 0 || f.Doubtful || f.Check.Ran && f.Check.Against || share > maxOver:
 		return Weak
-	case share >= 0.5 && decided:
+	case share >= strongShare && decided:
 		return Strong
-	case share >= 0.25:
+	case share >= moderateShare:
 		return Moderate
 	}
 	return Weak

@@ -309,7 +309,7 @@ func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 			continue // the turns, or the stops themselves, are asked about
 		}
 		rest := 1 - b.hold - b.arrivals - b.mix - b.v.Model.PlacementShare()
-		if rest < 0.02 {
+		if rest < minRest {
 			continue
 		}
 		f := a.waitFinding(b, string(owner))
@@ -334,6 +334,13 @@ func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 // maxHold is the share of a wait's change that longer holds may explain before
 // the wait goes below what lengthened them.
 const maxHold = 0.4
+
+// minDriver is the share of a wait's change from which on arrivals are a cause of it, and minRest that from which on what
+// no driver explains is: less is within what the queue that is run again is off by.
+const (
+	minDriver = 0.05
+	minRest   = 0.02
+)
 
 func (a *Asking) waitFinding(b *queue, kind string) Finding {
 	caller, peer, op := a.names(b.slot())

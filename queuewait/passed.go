@@ -18,8 +18,8 @@ const (
 	mostIdle = 0.9
 	// oneWay is the part of a wait that must lie on one of the ways to say which.
 	oneWay = 0.7
-	// workStood is by how much the callee may have become slower: threads that lack a CPU pass each other as well, and
-	// what they do takes longer.
+	// workStood is by how much the callee may have become slower, on average or, where single calls are held up in it as
+	// well, in the fastest quarter: threads that lack a CPU pass each other as well, and what they do takes longer.
 	workStood = 1.15
 )
 
@@ -40,7 +40,7 @@ func (a *asker) passed(side int) {
 		return
 	}
 	was, is := a.calls[0][a.key], a.calls[1][a.key]
-	if len(was) < minWaits || work(is) > workStood*work(was) {
+	if len(was) < minWaits || work(is) > workStood*work(was) && !heldThereToo(was, is) {
 		return
 	}
 	p := passing(a.calls[side][a.key], a.fromOthers(side))
@@ -85,6 +85,46 @@ func (p *Passing) noQueue() bool {
 		}
 	}
 	return true
+}
+
+// heldThereToo reports whether the callee's work took longer in single calls only, those of the fastest quarter as long as
+// before, and no more often in those that wait on the way: what it calls is held up as they are. Who lacks a CPU does all more
+// slowly, and what waits for it as well.
+func heldThereToo(was, is []Call) bool {
+	if len(is) == 0 {
+		return false
+	}
+	before, now := lengths(was), lengths(is)
+	if float64(now[len(now)/4]) > workStood*float64(before[len(before)/4]) {
+		return false
+	}
+	usual := before[len(before)*99/100]
+	all, waiting, both := 0, 0, 0
+	for i := range is {
+		slow := int64(is[i].Served.Duration()) > usual
+		if slow {
+			all++
+		}
+		if is[i].Wait >= minWait {
+			waiting++
+			if slow {
+				both++
+			}
+		}
+	}
+	share := float64(all) / float64(len(is))
+	chance := share * float64(waiting)
+	return float64(both) <= chance+byChance*math.Sqrt(chance*(1-share))+1
+}
+
+// lengths is how long calls were in the server span, the shortest first.
+func lengths(calls []Call) []int64 {
+	out := make([]int64, len(calls))
+	for i := range calls {
+		out[i] = int64(calls[i].Served.Duration())
+	}
+	slices.Sort(out)
+	return out
 }
 
 // MayHaveStopped reports whether too few came to the callee meanwhile to know that it went on.
