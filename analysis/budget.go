@@ -165,7 +165,7 @@ func (x *bounding) share(name string, limit *config.Share, c report.Consequence,
 	} else if n.of > 0 {
 		i := stats.Wilson(n.share()*float64(n.of), float64(n.of), x.confidence())
 		b.CI = report.Between(i.Lo, i.Hi)
-		b.Detail = fmt.Sprintf("%.0f of %.0f %s", n.k, n.n, n.what)
+		b.Detail = prose.Sprintf("%.0f of %.0f %s", n.k, n.n, n.what)
 	}
 	if base := x.v.Sides[summary.Baseline]; base != nil {
 		b.Baseline = report.Null
@@ -249,7 +249,7 @@ func (x *bounding) lateWork(limit *config.Share) {
 		Detail: "no request makes a call"}
 	if t.Attempts > 0 {
 		i := stats.Wilson(float64(t.LateAttempts), float64(t.Attempts), x.confidence())
-		b.CI, b.Detail = report.Between(i.Lo, i.Hi), fmt.Sprintf("%.0f of %.0f attempts went on after their caller had left", float64(t.LateAttempts), float64(t.Attempts))
+		b.CI, b.Detail = report.Between(i.Lo, i.Hi), prose.Sprintf("%.0f of %.0f attempts went on after their caller had left", float64(t.LateAttempts), float64(t.Attempts))
 	}
 	if w := x.e.LateWork.Baseline; w != nil {
 		b.Baseline = report.Some(of(w))

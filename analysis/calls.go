@@ -194,7 +194,7 @@ func plural(n float64, one, more string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return fmt.Sprintf("%.0f %s", n, more)
+	return prose.Sprintf("%.0f %s", n, more)
 }
 
 // minNoticed is the share of requests that must show a notice for it to be told.

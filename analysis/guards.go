@@ -8,6 +8,7 @@ import (
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/hypotheses"
+	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/metric"
 	"github.com/tailscope/tailscope/report"
 	"github.com/tailscope/tailscope/stats"
@@ -68,7 +69,7 @@ func testGuards(e *report.Endpoint, v *view) {
 	n := v.Pair.EffectiveN(q)
 	if need := stats.NeededAbove(q); n < float64(need) {
 		e.Guards = append(e.Guards, report.Guard{Kind: report.TooFewGuard, Status: report.GuardWarn,
-			Detail: fmt.Sprintf("the smaller side has %.0f requests; p%g needs %d to close its interval", n, 100*q, need)})
+			Detail: prose.Sprintf("the smaller side has %.0f requests; p%g needs %d to close its interval", n, 100*q, need)})
 	}
 }
 

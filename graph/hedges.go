@@ -7,6 +7,9 @@ import (
 	"github.com/tailscope/tailscope/trace"
 )
 
+// hedgePart: the delays of hedges may spread by hedgeSpread or by this part of the delay, the 20th, which timers keep.
+const hedgePart = 20
+
 // A hedge whose loser is not cancelled looks like any second call that overlaps
 // the first. What gives it away, over all requests, is its delay: it begins a
 // constant time after the first calls of its kind, and only while one of them
@@ -26,7 +29,7 @@ func KeptHedges(records []*Record) []SlotID {
 		slices.Sort(list)
 		n := len(list)
 		mid := list[n/2]
-		if n >= minKeptHedges && list[n*9/10]-list[n/10] <= max(hedgeSpread, mid/20) {
+		if n >= minKeptHedges && list[n*9/10]-list[n/10] <= max(hedgeSpread, mid/hedgePart) {
 			at[slot] = mid
 			slots = append(slots, slot)
 		}
@@ -42,7 +45,7 @@ func KeptHedges(records []*Record) []SlotID {
 		}
 		taken := map[int32]bool{}
 		for _, i := range later {
-			if off := delay(i) - want; max(off, -off) <= max(hedgeSpread, want/20) {
+			if off := delay(i) - want; max(off, -off) <= max(hedgeSpread, want/hedgePart) {
 				keptHedge(r, i, taken)
 			}
 		}

@@ -191,18 +191,25 @@ func touching(gap int64, a, b *Call, oneClock bool) int64 {
 	return 0
 }
 
+// Spans on one clock touch that overlap by a part of the shorter, and by this at most, in ns: the order in which a thread
+// ends one span and begins the next is not always that of their timestamps.
+const (
+	touchPart = 100
+	touchMost = 100_000
+)
+
 // touch is the overlap of two intervals up to which they touch.
 func touch(a, b trace.Interval, oneClock bool) int64 {
 	t := resolution(a.End, b.Start)
 	if oneClock {
-		t = max(t, min(a.Duration()/100, b.Duration()/100, 100_000))
+		t = max(t, min(a.Duration()/touchPart, b.Duration()/touchPart, touchMost))
 	}
 	return t
 }
 
 // mostTouch is the most that touch can be of anything before b.
 func mostTouch(b trace.Interval) int64 {
-	return max(resolution(b.Start, b.Start), min(b.Duration()/100, 100_000))
+	return max(resolution(b.Start, b.Start), min(b.Duration()/touchPart, touchMost))
 }
 
 // resolution is the unit in which two timestamps were taken, as far as their

@@ -58,7 +58,7 @@ func outlives(t *Tree, n, parent Node) bool {
 	if t.Store.Resource(t.resource(n)).Host == t.Store.Resource(t.resource(parent)).Host {
 		over = int64(v.End - up.End)
 	}
-	return over >= smallStep || over > 0 && over*20 >= v.Duration()
+	return over >= smallStep || over > 0 && over*overhangPart >= v.Duration()
 }
 
 // stream is why the call that begins with a span is a stream, by the word of its

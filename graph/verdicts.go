@@ -81,6 +81,8 @@ const (
 	maxAbandoned = 0.75
 	// outlasts: callers give up on calls that take longer than this share of those they waited for.
 	outlasts = 0.75
+	// mostlyOlder is the share of the calls that outlived their parent that must surely be older than that when it ended.
+	mostlyOlder = 0.5
 	// heldOverChance: a call is waited for if its parent goes on at its end at
 	// least twice as often as chance gives.
 	heldOverChance = 2
@@ -209,7 +211,7 @@ func (w *Waited) cutAtAnyAge(rest int64) bool {
 		return false
 	}
 	older, _ := wilson(w.Age.Above(int64(w.Took.Quantile(outlasts))+rest), n)
-	return older <= 0.5
+	return older <= mostlyOlder
 }
 
 // inTurn holds the order of a before b where a loop calls b and then a, over and over: each b but the first follows an a.

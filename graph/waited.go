@@ -92,7 +92,7 @@ func (f *Folder) waitedBy(r *Record, parent int, left []bool, want func(SlotID) 
 			next[side].followed(o, w)
 			continue
 		}
-		if over < 1_000_000 && over*20 < o.Duration() {
+		if over < smallStep && over*overhangPart < o.Duration() {
 			continue
 		}
 		clocks := f.crossed(r, f.host(ph.Proc), f.host(o.Proc))
@@ -142,9 +142,19 @@ func (f *Folder) waitedFor(slot SlotID) *Waited {
 	return l.waited[slot]
 }
 
+// The bounds of atOnce: a part of the parent, in ns at least what a thread takes to go on and at most what is still no
+// work of its own.
+const (
+	atOncePart  = 50
+	atOnceLeast = 100_000
+	atOnceMost  = 5_000_000
+)
+
 // atOnce is how soon after a call's end its parent's next event must come to
 // count as caused by it: 2 % of the parent, from 0.1 ms to 5 ms.
-func atOnce(parent int64) trace.Time { return trace.Time(min(max(parent/50, 100_000), 5_000_000)) }
+func atOnce(parent int64) trace.Time {
+	return trace.Time(min(max(parent/atOncePart, atOnceLeast), atOnceMost))
+}
 
 // leastParent is the shortest parent that is counted as it is, so that sums of
 // rates stay in bounds.

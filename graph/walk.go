@@ -336,6 +336,10 @@ func (w *Walker) fit(i int, shift int64) (fitted int64, centred bool) {
 // matter of timestamps and not of clocks.
 const smallStep = 1_000_000
 
+// overhangPart: what lies outside by less than smallStep counts from this part of the callee on, the 20th: of a short call
+// less than a step matters.
+const overhangPart = 20
+
 // clip cuts every half to what its caller waited for, from the entry down, and
 // sets aside what ran beyond.
 func (w *Walker) clip() {
@@ -409,7 +413,7 @@ func (w *Walker) clip() {
 func (w *Walker) movedOn(k, up int32) int64 {
 	c := &w.r.Calls[k/2]
 	over := w.end[k] - w.end[up]
-	if over <= 0 || over <= w.slack(k) || over < smallStep && over*20 < w.end[k]-w.start[k] || w.start[k] >= w.end[up] {
+	if over <= 0 || over <= w.slack(k) || over < smallStep && over*overhangPart < w.end[k]-w.start[k] || w.start[k] >= w.end[up] {
 		return noDeparture
 	}
 	v := w.Verdicts.WaitedFor(c.Slot)

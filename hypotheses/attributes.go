@@ -98,6 +98,9 @@ func (a *Attribute) Distance() float64 {
 	return (sum + math.Abs(cur-base)) / 2 // those without the key are a kind, too
 }
 
+// nearlyAll is the share of the requests of a side from which on all have a key that only some instrumentation gives.
+const nearlyAll = 0.9
+
 // recordedAnew reports whether nearly all requests of one side have the key and none of the other: it was not another
 // kind of request that came, but the key.
 func (a *Attribute) recordedAnew() bool {
@@ -105,7 +108,7 @@ func (a *Attribute) recordedAnew() bool {
 	for _, v := range a.Values {
 		base, cur = base+v.Base, cur+v.Cur
 	}
-	return min(base, cur) == 0 && max(base, cur) > 0.9
+	return min(base, cur) == 0 && max(base, cur) > nearlyAll
 }
 
 // chance is the Distance that shares of so many requests a side differ by when
@@ -430,7 +433,7 @@ const maxEffects = 9
 func (c *Comparison) effects(a *Attribute) {
 	cur := c.Sides[summary.Current]
 	for v := range a.Values {
-		if a.P > 0.05 || v == maxEffects {
+		if a.P > mixP || v == maxEffects {
 			break
 		}
 		var with, without part

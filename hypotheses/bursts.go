@@ -101,7 +101,7 @@ func dispersion(calls []drawnCall, width int64) (d float64, n int) {
 func (a *Asking) inBursts(b *queue) (share float64) {
 	was, is := b.v.Sides[0], b.v.Sides[1]
 	if b.v.Key.Site != queuewait.Between || b.v.Owner != queuewait.ServerQueue && b.v.Owner != queuewait.NoOwner ||
-		was == nil || was.N < 20 || is.N < 20 || is.Wait <= was.Wait || is.Hold >= (1+holdRose)*was.Hold || a.known(summary.Current) >= allKnown {
+		was == nil || was.N < minDriven || is.N < minDriven || is.Wait <= was.Wait || is.Hold >= (1+holdRose)*was.Hold || a.known(summary.Current) >= allKnown {
 		return 0
 	}
 	calls := [2][]drawnCall{a.drawnCalls(summary.Baseline, b), a.drawnCalls(summary.Current, b)}

@@ -10,6 +10,10 @@ import (
 	"github.com/tailscope/tailscope/summary"
 )
 
+// nearLimit is the part of a timeout from which on a call that was answered nearly met it: what makes calls longer brings
+// more of them here before it makes more of them meet it.
+const nearLimit = 0.5
+
 // A holding is a call that has a place in a queue's resource from the start of one half to the end of another.
 type holding struct {
 	req      int32
@@ -145,7 +149,7 @@ func (t *target) slowed() bool {
 			switch x := &tr.calls[k]; {
 			case out(x):
 				met[i] += x.w
-			case !x.starved && float64(x.ns) > limit.at(0.5)/2:
+			case !x.starved && float64(x.ns) > nearLimit*limit.at(0.5):
 				near[i] += x.w
 			}
 		}

@@ -14,9 +14,9 @@ var contention = Cause{
 	Doc: Doc{
 		Kind:     "contention",
 		Title:    "work that slows its neighbours",
-		Claim:    "An operation takes longer only while others run beside it in the same process: they share a CPU, a lock or another thing of which there is one.",
-		Supports: "Its own time rises with the number of peers inside, and alone it is as fast as before, or each peer lengthens it by a greater part than it did; or calls of one process follow each other one at a time.",
-		Refutes:  "It is slower alone as well (service-time).",
+		Claim:    "An operation takes longer the more others run beside it in the same process: they share a CPU, a lock or another thing of which there is one.",
+		Supports: "Its own time rises with the number of peers inside, and most of that is missing when it is alone, or each peer lengthens it by a greater part than it did; or calls of one process follow each other one at a time.",
+		Refutes:  "It is as much slower alone as among others (service-time).",
 		Mimics:   "service-time is longer at every load; server-queue and client-wait show before the span; load brings more peers without the own time rising at the same number.",
 		Emit:     "CPU throttling of the container, lock wait times, run-queue latency.",
 	},
@@ -113,10 +113,10 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 	f.Claim = fmt.Sprintf("%s of %s takes longer the more others run beside it", op, f.Service)
 	f.Evidence, f.Against = nil, nil
 	f.Check = Check{
-		Question: fmt.Sprintf("is %s as fast as before when it is alone?", op),
+		Question: fmt.Sprintf("how much of the rise of %s among others is missing when it is alone?", op),
 		Rival:    "service-time: it is slower at every load",
-		IfThis:   "yes, and slower the more others are inside",
-		IfRival:  "no",
+		IfThis:   "most of it: it is slower the more others are inside",
+		IfRival:  "little: it is as much slower alone",
 		Ran:      true,
 	}
 	if part >= bothShare {
@@ -125,7 +125,7 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 			numbers("spans", len(is.among.ns), "ms", among0.mean()/1e6, is.among.mean()/1e6, prose.Sprintf("mean own time with %.2g or more others at work in the process", is.many)),
 			numbers("spans", len(is.alone.ns), "ms", was.alone.mean()/1e6, is.alone.mean()/1e6, prose.Sprintf("the same with at most %.2g", is.few)),
 		)
-		f.Check.Outcome = prose.Sprintf("alone %s → %s, among %.2g or more %s → %s", prose.Ns(was.alone.mean()), prose.Ns(is.alone.mean()), is.many, prose.Ns(among0.mean()), prose.Ns(is.among.mean()))
+		f.Check.Outcome = prose.Sprintf("%.0f %%: alone %s → %s, among %.2g or more %s → %s", 100*min(part, 1), prose.Ns(was.alone.mean()), prose.Ns(is.alone.mean()), is.many, prose.Ns(among0.mean()), prose.Ns(is.among.mean()))
 	}
 	if z >= doubtZ {
 		f.Evidence = append(f.Evidence, numbers("spans", slope1.n, "%", 100*slope0.at, 100*slope1.at, "what one more at work in the same process adds to its own time"))

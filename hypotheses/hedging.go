@@ -2,6 +2,7 @@ package hypotheses
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/internal/prose"
@@ -57,7 +58,11 @@ func (a *Asking) hedgeFinding(t *target) Finding {
 	}
 	h := a.hedged(t)
 	f.Evidence = append(f.Evidence, says("spans", int(h.Second), "P(second slow | first slow) is %.2g, P(slow) is %.2g: %s", h.Again(), h.Slow(), h.Verdict()))
-	slower := works[1].at(0.5) > 1.3*works[0].at(0.5)
+	slower := works[1].at(0.5) > workSlower*works[0].at(0.5)
+	if was, is, ok := a.onceServed(t); ok {
+		slower = is > workSlower*was
+		f.Check.Outcome += fmt.Sprintf("; of that it takes %s once a worker takes the call where it took %s", prose.Ns(is), prose.Ns(was))
+	}
 	f.Check.Against = slower
 	if slower {
 		f.Against = append(f.Against, says("spans", len(works[1].ns), "%s", f.Check.Outcome))
@@ -79,7 +84,23 @@ const (
 	// many hedges tell the rule.
 	sameDelay = 0.8
 	minHedges = 5
+	// workSlower is by how much the median of the callee's spans must have grown to say that they are slower, hedged or not:
+	// the losers, which were the slow ones, are cancelled, so that less is left to be seen.
+	workSlower = 1.3
 )
+
+// onceServed is how long the calls of a target take on average, on both sides, once a worker of the callee takes them, where
+// they wait for one within its spans; not ok where they do not.
+func (a *Asking) onceServed(t *target) (was, is float64, ok bool) {
+	for _, b := range a.queues() {
+		if b.v.Key.Site == queuewait.Accepted && b.v.Claimed() && slices.ContainsFunc(b.slots, func(s graph.SlotID) bool { return slices.Contains(t.slots, s) }) {
+			if s := b.v.Sides; s[0] != nil && s[1] != nil {
+				return s[0].Hold, s[1].Hold, true
+			}
+		}
+	}
+	return 0, 0, false
+}
 
 // hedgeDelays is how long after the first attempt the second began.
 func (a *Asking) hedgeDelays(side int, t *target) *part {

@@ -33,6 +33,10 @@ var newHop = Cause{
 	},
 }
 
+// ownMoved is the part of the call by which its caller's own time must have changed the other way for the call to have been
+// there all along without a span: what became a call is gone from it whole, what varies is less.
+const ownMoved = 0.5
+
 // newSlots is the calls to others that only the current side makes, but for
 // those below another such call.
 func (a *Asking) newSlots() []graph.SlotID { return a.onlyOf(summary.Current) }
@@ -138,7 +142,7 @@ func (a *Asking) hopFinding(slot graph.SlotID) Finding {
 	}
 	was, now := a.own(summary.Baseline, []graph.SlotID{s.Parent}), a.own(summary.Current, []graph.SlotID{s.Parent})
 	f.Check.Outcome = fmt.Sprintf("own time of the caller: %s where it was %s; the call takes %s", prose.Ns(now.at(0.5)), prose.Ns(was.at(0.5)), prose.Ns(is.at(0.5)))
-	f.Check.Against = was.at(0.5)-now.at(0.5) > 0.5*is.at(0.5)
+	f.Check.Against = was.at(0.5)-now.at(0.5) > ownMoved*is.at(0.5)
 	if f.Check.Against {
 		f.Against = append(f.Against, says("spans", len(now.ns), "%s", f.Check.Outcome))
 	}
@@ -203,7 +207,7 @@ func (a *Asking) goneFinding(slot graph.SlotID) Finding {
 		Ran:      true,
 		Outcome:  fmt.Sprintf("own time of the caller: %s where it was %s; the call took %s", prose.Ns(now.at(0.5)), prose.Ns(own.at(0.5)), prose.Ns(was.at(0.5))),
 	}
-	if f.Check.Against = now.at(0.5)-own.at(0.5) > 0.5*was.at(0.5); f.Check.Against {
+	if f.Check.Against = now.at(0.5)-own.at(0.5) > ownMoved*was.at(0.5); f.Check.Against {
 		f.Against = append(f.Against, says("spans", len(now.ns), "%s", f.Check.Outcome))
 	}
 	f.Factor = func(j int, p *graph.Plan, values []int64) {

@@ -43,6 +43,8 @@ const (
 	// minPauses how many stops make a finding.
 	pausesRose = 2
 	minPauses  = 3
+	// leastVariance is that of a count of which hardly any is expected: one that is seen is not without error.
+	leastVariance = 0.5
 )
 
 // A delayed is a stretch of a request that took longer than it did in all but 1 % of the baseline, and that a process
@@ -467,7 +469,7 @@ func (a *Asking) holdKnown(s *standstill) {
 	for _, slot := range slices.Sorted(maps.Keys(through)) {
 		held := through[slot]
 		chance := float64(n) * a.busyWith(s, slot)
-		if held < minPauses || float64(held) < mainlyHeld*known*float64(n) || float64(held)-chance < sureHeld*math.Sqrt(max(chance, 0.5)) {
+		if held < minPauses || float64(held) < mainlyHeld*known*float64(n) || float64(held)-chance < sureHeld*math.Sqrt(max(chance, leastVariance)) {
 			continue
 		}
 		if s.node == graph.NoSlot || held > s.held {

@@ -1,8 +1,6 @@
 package hypotheses
 
 import (
-	"fmt"
-
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/latework"
@@ -71,7 +69,7 @@ func (a *Asking) retryFinding(t *target) Finding {
 		IfThis:   prose.Sprintf("yes; with %.3g %% failing and up to two retries a call has %.3g attempts", 100*fails, latework.MeanAttempts(fails, 3)),
 		IfRival:  "further calls follow calls that succeeded",
 		Ran:      true,
-		Outcome:  fmt.Sprintf("%.0f of %.0f attempts follow a failed one; %.0f calls of %s were meant", is.retried, is.attempts, is.logical, f.Operation),
+		Outcome:  prose.Sprintf("%.0f of %.0f attempts follow a failed one; %.0f calls of %s were meant", is.retried, is.attempts, is.logical, f.Operation),
 	}
 	if fails == 0 && is.retried > was.retried {
 		f.Check.Against = true

@@ -180,10 +180,10 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 	)
 	a.holds(slot, &f)
 	f.Check = Check{
-		Question: fmt.Sprintf("is the own time of %s longer also when few requests are in it?", op),
-		Rival:    "contention: it is longer only while others run beside it",
+		Question: fmt.Sprintf("is the own time of %s as much longer when few requests are in it?", op),
+		Rival:    "contention: it is longer the more others run beside it",
 		IfThis:   "yes, at every load",
-		IfRival:  "no: alone it is as fast as before",
+		IfRival:  "no: most of the rise is missing when it is alone",
 		Query:    fmt.Sprintf("take a profile of %s %s at the baseline's and at the current version, and compare the stretch", f.Service, op),
 	}
 	if f.Service != "" && is.mean() > 0 {

@@ -77,8 +77,8 @@ func (a *Asking) whatIsShared(slot graph.SlotID, f *Finding) {
 	}
 	ask(metric.CPUThrottled, "container_cpu_cfs_throttled_seconds_total", func(was, is float64) bool {
 		return is >= throttledPart*window && !(is < throttledRose*was)
-	}, "a quota keeps it from a CPU", "a quota does not keep it from a CPU, the time in which one did")
-	ask(metric.CPUShare, "process.cpu.utilization", func(_, is float64) bool { return is >= busyCPU }, "its CPUs are all in use", "its CPUs are not all in use, the share at the highest")
+	}, "a quota keeps it from a CPU", "a quota does not keep it from a CPU (the time in which one did)")
+	ask(metric.CPUShare, "process.cpu.utilization", func(_, is float64) bool { return is >= busyCPU }, "its CPUs are all in use", "its CPUs are not all in use (the highest share)")
 	if known {
 		return
 	}

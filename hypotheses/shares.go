@@ -20,6 +20,8 @@ const (
 	arrivalsRose  = 0.20
 	// burstsStood: calls that come in bursts have a variance of their number a second that rose by this over its mean.
 	burstsStood = 0.5
+	// minDriven is the fewest calls a side whose holds and rates are compared: the mean of fewer is anything.
+	minDriven = 20
 )
 
 // shares says whose the wait's change is.
@@ -32,7 +34,7 @@ func (b *queue) shares() {
 		return
 	}
 	was, is := b.v.Sides[0], b.v.Sides[1]
-	if was == nil || was.N < 20 || is.N < 20 || was.Hold <= 0 {
+	if was == nil || was.N < minDriven || is.N < minDriven || was.Hold <= 0 {
 		return
 	}
 	if is.Wait <= was.Wait {

@@ -65,7 +65,7 @@ func (a *Asking) timeoutFinding(t *target) Finding {
 		Ran:      true,
 		Outcome:  fmt.Sprintf("their median is %s where it was %s, their p95 %s where it was %s", prose.Ns(answered[1].at(0.5)), prose.Ns(answered[0].at(0.5)), prose.Ns(answered[1].at(0.95)), prose.Ns(answered[0].at(0.95))),
 	}
-	if r := answered[1].at(0.5) / max(answered[0].at(0.5), 1); r > 1.5 {
+	if r := answered[1].at(0.5) / max(answered[0].at(0.5), 1); r > eachSlower {
 		f.Check.Against = true
 		f.Against = append(f.Against, says("spans", len(answered[1].ns), "the answered calls are slower too: %s", f.Check.Outcome))
 	}

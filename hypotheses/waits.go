@@ -331,7 +331,7 @@ func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 			continue // the turns, or the stops themselves, are asked about
 		}
 		rest := 1 - b.hold - b.arrivals - b.mix - b.v.Model.PlacementShare()
-		if rest < 0.02 {
+		if rest < minRest {
 			continue
 		}
 		f := a.waitFinding(b, string(owner))
@@ -359,6 +359,13 @@ func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 // maxHold is the share of a wait's change that longer holds may explain before
 // the wait goes below what lengthened them.
 const maxHold = 0.4
+
+// minDriver is the share of a wait's change from which on arrivals are a cause of it, and minRest that from which on what
+// no driver explains is: less is within what the queue that is run again is off by.
+const (
+	minDriver = 0.05
+	minRest   = 0.02
+)
 
 func (a *Asking) waitFinding(b *queue, kind string) Finding {
 	caller, peer, op := a.ends(b)
@@ -489,4 +496,15 @@ func num(n int) float64 {
 		return math.NaN()
 	}
 	return float64(n)
+}
+
+// where says where calls wait.
+func (b *queue) where() string {
+	switch b.v.Key.Site {
+	case queuewait.Accepted:
+		return "for a worker within their spans"
+	case queuewait.Inside:
+		return "within their client spans"
+	}
+	return "in front of them"
 }

@@ -154,6 +154,8 @@ const (
 	// that did not, beyond what chance and a wake-up allow; wakeUp is that, in ns.
 	inTurn = 0.15
 	wakeUp = 500_000
+	// littlePart of the work of one alone is the other little by which works may differ.
+	littlePart = 0.05
 	// outOfTurn is the share of the waits that may be longer than what there is.
 	outOfTurn = 0.05
 	// minSpells is in how many stretches they must wait, if they make no calls.
@@ -193,7 +195,7 @@ type owns [2][]float64
 func (f *fit) differs() (most, chance float64) {
 	type point struct{ x, w float64 }
 	var points []point
-	little := max(wakeUp, f.alone/20)
+	little := max(wakeUp, littlePart*f.alone)
 	for _, sign := range []float64{-1, 1} {
 		points = points[:0]
 		total := 0.0

@@ -106,11 +106,14 @@ func (s Series) full(limit int) *Full {
 // it is said.
 const unlike = 2
 
+// leastPending is the mean number waiting below which nobody waits much, and ratios say nothing.
+const leastPending = 0.2
+
 // LittleDisagrees reports whether the calls that waited by the metrics are not
 // those that waited by the spans: a mean number waiting is a rate times a mean
 // wait.
 func (s *Side) LittleDisagrees() bool {
-	if math.IsNaN(s.Pending) || max(s.Pending, s.Little) < 0.2 {
+	if math.IsNaN(s.Pending) || max(s.Pending, s.Little) < leastPending {
 		return false
 	}
 	return s.Pending > unlike*s.Little || s.Little > unlike*s.Pending

@@ -110,7 +110,7 @@ func handOver(calls []Call, last func(*Call, trace.Time) (trace.Time, bool), at 
 		}
 	}
 	for _, h := range tries {
-		if h.Excess() >= 0.8*best.Excess() {
+		if h.Excess() >= nearBest*best.Excess() {
 			return h
 		}
 	}
@@ -125,7 +125,14 @@ const (
 	minHandOver  = 0.25 // share of waits, beyond chance, that a release must have ended
 	overRival    = 2    // and how much more often than at the rival's
 	sameCaller   = 0.9  // share of releases by the caller's own calls that tells a pool of the caller
-	minPlateaued = 0.6
+	minPlateaued = 0.6  // share of waits at whose middle the same number is in service, within one
+	nearBest     = 0.8  // of the excess of the best window: the narrowest such is taken
+	// mostExpected is the share of releases by the caller's own calls up to which it can tell: of a caller that makes nearly
+	// all calls any release is its own. halfway to all is the most that a server's queue, which takes them as they come, shows.
+	mostExpected = 0.7
+	halfway      = 0.5
+	// unsteady is by how much the start of a span may follow the moment that it means, in ns, beside what clocks are off by.
+	unsteady = 100_000
 )
 
 // handOver asks who let go when waits ended.
@@ -141,7 +148,7 @@ func (a *asker) handOver(side int) {
 			if a.key.Site == Lead {
 				return 0
 			}
-			return trace.Time(c.Slack/2) + 100_000
+			return trace.Time(c.Slack/2) + unsteady
 		})
 	if c.Waits < minWaits {
 		a.say("hand-over", "", "%d calls waited longer than %s: %d are needed", c.Waits, prose.Ns(float64(minWait)), minWaits)
@@ -212,9 +219,9 @@ func (a *asker) handOver(side int) {
 	says := Owner("")
 	switch {
 	case ce < minHandOver && se < minHandOver:
-	case asked >= minWaits && expected < 0.7 && same >= sameCaller && ce >= minHandOver:
+	case asked >= minWaits && expected < mostExpected && same >= sameCaller && ce >= minHandOver:
 		says = ClientWait
-	case asked >= minWaits && expected < 0.7 && same <= expected+0.5*(1-expected) && se >= minHandOver:
+	case asked >= minWaits && expected < mostExpected && same <= expected+halfway*(1-expected) && se >= minHandOver:
 		says = ServerQueue
 	case ce >= overRival*se:
 		says = ClientWait

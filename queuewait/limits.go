@@ -8,6 +8,10 @@ import (
 	"github.com/tailscope/tailscope/trace"
 )
 
+// clearlyMore is by how much more of the waits must find the same number in service at one end than at the other for the
+// limit to be that end's: where both are level each follows the other.
+const clearlyMore = 0.2
+
 // inFlight asks whether calls waited while a constant number was in service: of
 // the caller instance, or of the callee's over all callers.
 func (a *asker) inFlight(side int) {
@@ -46,9 +50,9 @@ func (a *asker) inFlight(side int) {
 	server := a.serverPlateau(side)
 	says := Owner("")
 	switch {
-	case client.Known() && client.K >= client.Peak-1 && (!server.Known() || server.K < server.Peak-1 || client.Share > server.Share+0.2):
+	case client.Known() && client.K >= client.Peak-1 && (!server.Known() || server.K < server.Peak-1 || client.Share > server.Share+clearlyMore):
 		says = ClientWait
-	case server.Known() && server.K >= server.Peak-1 && (!client.Known() || client.K < client.Peak-1 || server.Share > client.Share+0.2):
+	case server.Known() && server.K >= server.Peak-1 && (!client.Known() || client.K < client.Peak-1 || server.Share > client.Share+clearlyMore):
 		says = ServerQueue
 	}
 	a.say("in-flight", says, "while calls waited, %d of one caller instance were in service (%.0f %% within one of it, %d at most) and %d at one server instance (%.0f %%, %d at most)",

@@ -29,6 +29,10 @@ type Model struct {
 // maxMisfit is how far a run's mean wait may be from the observed one.
 const maxMisfit = 0.20
 
+// shortWait is the part of the longer of both sides' mean waits by which either may be off whatever it is itself: a side
+// that hardly waits does not refute the model of the one that does.
+const shortWait = 0.1
+
 // Reproduces reports whether a queue that was run again waits as long on average
 // as was observed: within maxMisfit, or within slack where waits are short. All
 // in ns. A queue that does not is no queue of that size.
@@ -78,7 +82,7 @@ func (a *asker) model() {
 	m.Reproduced = [2]float64{meanWait(base, k0, a.v.WakeUp), meanWait(cur, k1, a.v.WakeUp)}
 	scale := max(m.Observed[0], m.Observed[1])
 	for i := range m.Observed {
-		if !Reproduces(m.Observed[i], m.Reproduced[i], 0.1*scale) {
+		if !Reproduces(m.Observed[i], m.Reproduced[i], shortWait*scale) {
 			m.Why = fmt.Sprintf("a queue with a limit of %d waits %s on average where %s were observed", [2]int{k0, k1}[i], prose.Ns(m.Reproduced[i]), prose.Ns(m.Observed[i]))
 			return
 		}

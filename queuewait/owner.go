@@ -88,6 +88,10 @@ type Verdict struct {
 	// caller in time, or how many calls of other callers got theirs late as well.
 	OnlyTo, FromAll int
 
+	// Far is of a network that is longer for some processes of one end alone: those. FarEnd is 0 for callers, 1 for callees.
+	Far    []graph.ProcID
+	FarEnd int
+
 	// WakeUp is how long after a release the next call starts, in ns.
 	WakeUp int64
 

@@ -141,4 +141,4 @@ const maxAbove = 0.02
 func (p Plateau) Level() bool { return p.K >= p.Peak-1 || p.Above <= maxAbove }
 
 // Known reports whether enough waits show the limit.
-func (p Plateau) Known() bool { return p.Waits >= minWaits && p.K > 0 && p.Share >= 0.6 }
+func (p Plateau) Known() bool { return p.Waits >= minWaits && p.K > 0 && p.Share >= minPlateaued }

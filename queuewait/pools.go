@@ -76,6 +76,16 @@ func (a *asker) poolWait(side int, name string, kind metric.Kind, service string
 	return sum / float64(n), n
 }
 
+const (
+	// leastPooled is the mean wait in ns from which on a pool's metrics are held to the gaps: an interval of a metric averages
+	// over more than those who waited.
+	leastPooled = 1_000_000
+	// alike is the ratio within which a pool's mean wait and the gaps' are the same, which are taken over other calls;
+	// elsewhere is the part of the gaps' below which the pool is not what they wait for.
+	alike     = 2
+	elsewhere = 0.25
+)
+
 // metrics asks what pools and executors say of themselves.
 func (a *asker) metrics(side int) {
 	s := a.v.Sides[side]
@@ -87,11 +97,11 @@ func (a *asker) metrics(side int) {
 		}
 		full := p.Exhausted()
 		switch {
-		case n > 0 && s.Wait > 1_000_000 && wait >= 0.5*s.Wait && wait <= 2*s.Wait+1_000_000:
+		case n > 0 && s.Wait > leastPooled && wait >= s.Wait/alike && wait <= alike*s.Wait+leastPooled:
 			a.v.Resource = p.Name
 			a.say("metrics", ClientWait, "pool %s: %d waits of %s on average, the gaps here %s; used %.0f of %.0f at most%s", name, int(n), prose.Ns(wait), prose.Ns(s.Wait), p.Used.Max, p.Limit.P50, upTo("pending", p.Pending.Max))
 			return
-		case n > 0 && wait < 0.25*s.Wait:
+		case n > 0 && wait < elsewhere*s.Wait:
 			a.say("metrics", "", "pool %s: %d waits of %s on average, the gaps here %s: the pool is not where they come from; used %.0f of %.0f at most", name, int(n), prose.Ns(wait), prose.Ns(s.Wait), p.Used.Max, p.Limit.P50)
 			for _, side := range a.v.Sides { // its limit is another's
 				if side != nil {
@@ -99,7 +109,7 @@ func (a *asker) metrics(side int) {
 				}
 			}
 			return
-		case n == 0 && full && s.Wait > 1_000_000:
+		case n == 0 && full && s.Wait > leastPooled:
 			a.v.Resource = p.Name
 			a.say("metrics", ClientWait, "pool %s was exhausted: used %.0f of %.0f at most%s", name, p.Used.Max, p.Limit.P50, upTo("pending", p.Pending.Max))
 			return
@@ -108,9 +118,9 @@ func (a *asker) metrics(side int) {
 	if a.key.Site != Between && a.key.Site != Ahead {
 		return
 	}
-	if p := a.pool(side, ExecutorKind); p != nil && p.Exhausted() && s.Wait > 1_000_000 {
+	if p := a.pool(side, ExecutorKind); p != nil && p.Exhausted() && s.Wait > leastPooled {
 		wait, n := a.poolWait(side, p.Name, ExecutorKind, a.name(a.key.Target))
-		if n == 0 || wait >= 0.5*s.Wait {
+		if n == 0 || wait >= s.Wait/alike {
 			a.v.Resource = p.Name
 			a.say("metrics", ServerQueue, "executor %s of %s: active %.0f of %.0f at most%s", p.Name, p.Service, p.Used.Max, p.Limit.P50, upTo("queued", p.Pending.Max))
 		}

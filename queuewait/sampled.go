@@ -30,6 +30,8 @@ const (
 	// share to be scaled up to that of all calls.
 	sureReleases = 3
 	minReleases  = 4
+	// leastVariance is that of a count of which hardly any is expected: one that is seen is not without error.
+	leastVariance = 0.5
 )
 
 // ofAll is the share of waits that a release ended beyond chance, if the releases of all requests were seen: of those
@@ -41,7 +43,7 @@ func (h HandOver) ofAll(kept float64) float64 {
 	}
 	n := float64(h.Waits)
 	expected := n * h.Chance
-	if seen := n * h.Share; seen < minReleases || seen-expected < sureReleases*math.Sqrt(max(expected*(1-h.Chance), 0.5)) {
+	if seen := n * h.Share; seen < minReleases || seen-expected < sureReleases*math.Sqrt(max(expected*(1-h.Chance), leastVariance)) {
 		return x
 	}
 	return min(1, x/kept)

@@ -74,6 +74,7 @@ var analysed = set(
 	// Who was called.
 	"peer.service", "service.peer.name", "server.address", "server.port", "net.peer.name", "net.peer.port", "net.sock.peer.name",
 	"network.peer.address", "network.peer.port", "http.host", "http.url", "url.full", "url.path", "url.template", "http.target", "address",
+	"peer.hostname", "peer.address",
 	// HTTP.
 	"http.request.method", "http.method", "http.route", "http.response.status_code", "http.status_code",
 	"http.request.resend_count", "http.resend_count", "previous-rpc-attempts", "http.response.header.content-type", "http.response.header.content_type", "http.request.header.x-request-start",
@@ -83,10 +84,10 @@ var analysed = set(
 	"rpc.method.type", "grpc.method.type", "message.type", "rpc.message.type",
 	// Databases.
 	"db.system", "db.system.name", "db.name", "db.namespace", "db.operation", "db.operation.name", "db.collection.name", "db.sql.table",
-	"db.query.summary", "db.instance", "db.pool.wait_time_ms", "db.client.connection.pool.name", "pool.name", "db.response.status_code",
+	"db.query.summary", "db.instance", "db.type", "db.pool.wait_time_ms", "db.client.connection.pool.name", "pool.name", "db.response.status_code",
 	// Messaging.
 	"messaging.system", "messaging.destination.name", "messaging.destination", "messaging.operation", "messaging.operation.name",
-	"messaging.operation.type", "messaging.batch.message_count", "messaging.message.id",
+	"messaging.operation.type", "messaging.batch.message_count", "messaging.message.id", "message_bus.destination",
 	// Outcome.
 	"error", "error.type", "exception.type", "otel.status_code", "cancelled", "timeout",
 	// Identity of work.

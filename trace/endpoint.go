@@ -136,13 +136,18 @@ func (n *Namer) join(a StringID, sep byte, b StringID) StringID {
 func (n *Namer) Peer(r SpanRef) StringID {
 	v := n.s.Attr(r, "peer.service", "service.peer.name", "server.address", "net.peer.name")
 	if v == 0 {
-		v = n.s.Attr(r, "db.namespace", "db.name", "db.system.name", "db.system", "messaging.destination.name", "messaging.destination", "messaging.system", "rpc.service")
+		v = n.s.Attr(r, "db.namespace", "db.name", "db.instance", "db.system.name", "db.system", "messaging.destination.name", "messaging.destination", "messaging.system", "rpc.service")
+	}
+	if v == 0 { // OpenTracing's names
+		v = n.s.Attr(r, "peer.hostname", "db.type", "message_bus.destination", "peer.address")
 	}
 	return v.TextID()
 }
 
 // Database reports whether the span says that it is about a database.
-func (n *Namer) Database(r SpanRef) bool { return n.s.Attr(r, "db.system.name", "db.system") != 0 }
+func (n *Namer) Database(r SpanRef) bool {
+	return n.s.Attr(r, "db.system.name", "db.system", "db.instance", "db.type") != 0
+}
 
 // Template replaces the parts of a span's name that identify one thing by
 // {id}: path segments and words that are numbers, UUIDs, long hexadecimal

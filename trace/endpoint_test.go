@@ -78,3 +78,31 @@ func TestNamerPrefersRouteThenRPCThenName(t *testing.T) {
 		}
 	}
 }
+
+// A callee without spans is named as the conventions of its time name it; what says nothing has no name.
+func TestPeerIsNamedByWhatTheSpanSays(t *testing.T) {
+	s := NewStore(NewTables())
+	n := NewNamer(s)
+	for i, c := range []struct {
+		attrs    [][2]string
+		peer     string
+		database bool
+	}{
+		{[][2]string{{"peer.service", "orders"}, {"server.address", "10.0.0.7"}}, "orders", false},
+		{[][2]string{{"db.system.name", "mysql"}, {"db.namespace", "shop"}}, "shop", true},
+		{[][2]string{{"db.type", "sql"}, {"db.instance", "shop"}}, "shop", true},
+		{[][2]string{{"db.type", "redis"}}, "redis", true},
+		{[][2]string{{"db.type", "redis"}, {"peer.hostname", "cache-1"}}, "cache-1", true},
+		{[][2]string{{"message_bus.destination", "mails"}}, "mails", false},
+		{[][2]string{{"sampler.type", "const"}}, "", false},
+	} {
+		span := RawSpan{ID: SpanID(i + 1), Kind: KindClient, Name: []byte("x")}
+		for _, a := range c.attrs {
+			span.Attrs = append(span.Attrs, RawAttr{[]byte(a[0]), RawValue{Type: String, Bytes: []byte(a[1])}})
+		}
+		r := s.Add(&span)
+		if got := s.String(n.Peer(r)); got != c.peer || n.Database(r) != c.database {
+			t.Errorf("%v: peer %q, database %v", c.attrs, got, n.Database(r))
+		}
+	}
+}

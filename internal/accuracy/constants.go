@@ -1,198 +1,187 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/tailscope/tailscope/internal/parallel"
+	"github.com/tailscope/tailscope/report"
+	"github.com/tailscope/tailscope/samples/gen/scenario"
 )
 
 // constantsName is the section of the document that says how much depends on each constant.
 const constantsName = "constants"
 
-// A constant is a number in the source on which rankings may depend.
-type constant struct {
-	file, name, text string
-	value            float64
-	from, to         int // in the file
+// A panel sets the numbers of the program, and knows which were read.
+type panel struct {
+	set    func(i int, x float64)
+	forget func()
+	was    func(i int) bool
 }
 
-// constantsIn finds the named numbers of the causes' files: those of guards are no part of the ranking.
-func constantsIn(dir string) ([]constant, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		return nil, err
+// dials are nil but in a program that was built to set its numbers.
+var dials *panel
+
+// An outcome is what an answer to an incident comes to.
+type outcome struct {
+	first, three bool   // as planted
+	sure         bool   // another cause is first, and not weak
+	alarm        bool   // nothing became slower, but a cause leads
+	leads        string // what is first, with its strength
+}
+
+func outcomeOf(a *answer) outcome {
+	hs := a.endpoint.Hypotheses
+	o := outcome{leads: string(a.endpoint.Verdict)}
+	if len(hs) > 0 {
+		o.leads = called(&hs[0]) + ", " + string(hs[0].Strength)
 	}
-	var out []constant
-	for _, file := range files {
-		base := filepath.Base(file)
-		if strings.HasSuffix(base, "_test.go") || strings.HasPrefix(base, "guards") {
-			continue
+	if a.truth.Verdict == scenario.NoChange || a.truth.Verdict == scenario.Artefact {
+		o.alarm = a.endpoint.Verdict == report.Regression && len(hs) > 0 && hs[0].Kind != report.Measurement
+		return o
+	}
+	o.first, o.three = a.place() == 1, a.inThree()
+	o.sure = len(hs) > 0 && !o.first && hs[0].Strength != report.Weak
+	return o
+}
+
+// A tally adds up outcomes.
+type tally struct{ first, three, sure, alarms, others int }
+
+func (t tally) String() string {
+	return fmt.Sprintf("%d, %d, %d, %d, %d", t.first, t.three, t.sure, t.alarms, t.others)
+}
+
+// sum is the tally of outcomes, of which as many are other than before as lead with something else.
+func sum(outcomes, before []outcome) tally {
+	var t tally
+	for i, o := range outcomes {
+		for _, c := range []struct {
+			is bool
+			n  *int
+		}{{o.first, &t.first}, {o.three, &t.three}, {o.sure, &t.sure}, {o.alarm, &t.alarms}, {o.leads != before[i].leads, &t.others}} {
+			if c.is {
+				*c.n++
+			}
 		}
-		set := token.NewFileSet()
-		f, err := parser.ParseFile(set, file, nil, 0)
-		if err != nil {
-			return nil, err
-		}
-		for _, d := range f.Decls {
-			g, ok := d.(*ast.GenDecl)
-			if !ok || g.Tok != token.CONST {
+	}
+	return t
+}
+
+// incidentsFor are those of the suite of labelled incidents that are to be analysed again and again.
+func incidentsFor(match *regexp.Regexp) []simulation {
+	var out []simulation
+	for n, sc := range scenario.List() {
+		for _, c := range conditions {
+			if c.blind && sc.Metered || n%c.every > 0 || !match.MatchString(sc.Name+", "+c.name) {
 				continue
 			}
-			for _, spec := range g.Specs {
-				v := spec.(*ast.ValueSpec)
-				for i := range v.Values {
-					lit, ok := v.Values[i].(*ast.BasicLit)
-					if !ok || lit.Kind != token.INT && lit.Kind != token.FLOAT {
-						continue
-					}
-					x, err := strconv.ParseFloat(strings.ReplaceAll(lit.Value, "_", ""), 64)
-					if err != nil {
-						return nil, err
-					}
-					out = append(out, constant{file, v.Names[i].Name, lit.Value, x, set.Position(lit.Pos()).Offset, set.Position(lit.End()).Offset})
-				}
-			}
+			out = append(out, simulation{scenario: sc, seed: recordedSeed, requests: c.requests, head: c.head, blind: c.blind})
 		}
 	}
-	return out, nil
+	return out
 }
 
-// times is the constant's file with it multiplied; not ok where that is no other whole number.
-func (c constant) times(by float64) (src []byte, ok bool, err error) {
-	text := strconv.FormatFloat(c.value*by, 'f', -1, 64)
-	if !strings.ContainsAny(c.text, ".eE") {
-		n := int64(c.value * by)
-		if n == int64(c.value) || n == 0 {
-			return nil, false, nil
-		}
-		text = strconv.FormatInt(n, 10)
-	} else if !strings.Contains(text, ".") {
-		text += ".0"
-	}
-	src, err = os.ReadFile(c.file)
-	if err != nil {
-		return nil, false, err
-	}
-	return append(append(append([]byte(nil), src[:c.from]...), text...), src[c.to:]...), true, nil
-}
-
-// ranked runs the suite of incidents in this program as it is built with an overlay, and adds up how many lead.
-func ranked(dir string, overlay map[string]string, incidents string) (first, three, runs int, err error) {
-	b, err := json.Marshal(map[string]any{"Replace": overlay})
-	if err != nil {
-		return 0, 0, 0, err
-	}
-	list, bin := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "accuracy")
-	if err := os.WriteFile(list, b, 0o666); err != nil {
-		return 0, 0, 0, err
-	}
-	if out, err := exec.Command("go", "build", "-overlay", list, "-o", bin, "./internal/accuracy").CombinedOutput(); err != nil {
-		return 0, 0, 0, fmt.Errorf("go build: %s", out)
-	}
-	out, err := exec.Command(bin, "-try", "1", "-cache", cache, "-only", incidents, "ranking").Output()
-	if err != nil {
-		return 0, 0, 0, err
-	}
-	_, rows, _ := read(string(out), "ranking")
-	for _, r := range rows {
-		hits := int(r.percent/100*float64(r.runs) + 0.5)
-		switch {
-		case strings.HasPrefix(r.name, "planted cause first"):
-			first, runs = first+hits, runs+r.runs
-		case strings.HasPrefix(r.name, "planted causes in three"):
-			three += hits
-		}
-	}
-	return first, three, runs, nil
-}
-
-// moves is how many incidents lead with the constant multiplied, as the table says it.
-func (c constant) moves(by float64, incidents string) (string, error) {
-	src, ok, err := c.times(by)
-	if err != nil || !ok {
-		return "—", err
-	}
-	dir, err := os.MkdirTemp("", "constant")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(dir)
-	to := filepath.Join(dir, "changed.go")
-	if err := os.WriteFile(to, src, 0o666); err != nil {
-		return "", err
-	}
-	file, err := filepath.Abs(c.file)
-	if err != nil {
-		return "", err
-	}
-	first, three, _, err := ranked(dir, map[string]string{file: to}, incidents)
-	if _, ended := errors.AsType[*exec.ExitError](err); ended {
-		return "fails", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s times %g: %w", c.name, by, err)
-	}
-	return fmt.Sprintf("%d, %d", first, three), nil
-}
-
-// sensitivity measures incidents with each constant halved and doubled, and writes the section about it.
-func sensitivity(which, incidents *regexp.Regexp, path string) error {
+// sensitivity measures incidents with each constant halved and doubled, and writes the section about it. A constant
+// that the analysis of an incident never reads cannot move it: it is not analysed again.
+func sensitivity(which, match *regexp.Regexp, path string) error {
 	if cache == "" {
 		return fmt.Errorf("-constants needs -cache: it analyses the same data again and again")
 	}
-	list, err := constantsIn("hypotheses")
+	s, err := sourceOf(dialled)
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "constants")
-	if err != nil {
-		return err
+	if dials == nil {
+		dir, err := os.MkdirTemp("", "constants")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		bin, err := s.build(dir)
+		if err != nil {
+			return err
+		}
+		cmd := exec.Command(bin, os.Args[1:]...)
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		return cmd.Run()
 	}
-	defer os.RemoveAll(dir)
-	first, three, runs, err := ranked(dir, nil, incidents.String())
+	incidents := incidentsFor(match)
+	before := make([]outcome, len(incidents))
+	reads := make([]map[int]bool, len(incidents))
+	for k, in := range incidents {
+		dials.forget()
+		a, err := in.analyze()
+		if err != nil {
+			return err
+		}
+		before[k], reads[k] = outcomeOf(a), map[int]bool{}
+		for i := range s.numbers {
+			if dials.was(i) {
+				reads[k][i] = true
+			}
+		}
+	}
+	moved := func(i int, by float64) string {
+		n := s.numbers[i]
+		x, ok := n.times(by)
+		if !ok {
+			return "—"
+		}
+		dials.set(i, x)
+		defer dials.set(i, n.value)
+		after := slices.Clone(before)
+		for k, in := range incidents {
+			if !reads[k][i] {
+				continue
+			}
+			a, err := in.analyze()
+			if err != nil {
+				return "fails"
+			}
+			after[k] = outcomeOf(a)
+		}
+		return sum(after, before).String()
+	}
+	var rows []string
+	unread := 0
+	for i, n := range s.numbers {
+		if !which.MatchString(n.file + " " + n.name) {
+			continue
+		}
+		by := 0
+		for _, r := range reads {
+			if r[i] {
+				by++
+			}
+		}
+		if by == 0 {
+			unread++
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s | 0 | | |", n.name, n.file, n.text))
+			continue
+		}
+		row := fmt.Sprintf("| %s | %s | %s | %d | %s | %s |", n.name, n.file, n.text, by, moved(i, 0.5), moved(i, 2))
+		fmt.Fprintln(os.Stderr, row)
+		rows = append(rows, row)
+	}
+	doc, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n## %s\n\n", begin(constantsName), constantsName)
-	fmt.Fprintf(&b, "How the ranking moves when a constant of the causes is halved or doubled: of %d incidents, those that have a planted cause first, and\n"+
-		"those that have all of them in three. As the constants are: %d and %d. A whole number is halved downwards; — where that is nothing.\n\n", runs, first, three)
-	fmt.Fprintf(&b, "%s, commit %s, `go run ./internal/accuracy -cache DIR -constants '%s' -only '%s'`\n\n", time.Now().UTC().Format(time.DateOnly), commit(), which, incidents)
-	list = slices.DeleteFunc(list, func(c constant) bool { return !which.MatchString(c.name) })
-	moved := make([][2]string, len(list)) // what the table says of each, halved and doubled
-	failed := make([]error, len(list))
-	parallel.Do(len(list), func(i int) {
-		for k, by := range []float64{0.5, 2} {
-			if failed[i] == nil {
-				moved[i][k], failed[i] = list[i].moves(by, incidents.String())
-			}
-		}
-		fmt.Fprintf(os.Stderr, "%s: %s; %s\n", list[i].name, moved[i][0], moved[i][1])
-	})
-	if err := errors.Join(failed...); err != nil {
-		return err
-	}
-	b.WriteString("| constant | file | value | halved: first, three | doubled: first, three |\n|---|---|---:|---:|---:|\n")
-	for i, c := range list {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", c.name, filepath.Base(c.file), c.text, moved[i][0], moved[i][1])
-	}
-	b.WriteString(end(constantsName))
-	doc, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
+	fmt.Fprintf(&b, `How the ranking moves when a constant of the causes or of the waits is halved or doubled. Each entry counts incidents: a planted cause
+first, all of them in three, another cause first that is not weak, a false alarm, and those that lead with another cause or another
+strength than with the constants as they are. As they are, of %d incidents: %v. A whole number is halved downwards; — where that is
+nothing. Read: by the analysis of how many of the incidents; the others cannot move.
+
+%s, commit %s, `+"`go run ./internal/accuracy -cache DIR -constants '%s' -only '%s'`\n\n", len(incidents), sum(before, before),
+		time.Now().UTC().Format(time.DateOnly), commit(), which, match)
+	b.WriteString("| constant | file | value | read | halved | doubled |\n|---|---|---:|---:|---:|---:|\n")
+	b.WriteString(strings.Join(rows, "\n") + "\n" + end(constantsName))
 	return os.WriteFile(path, []byte(replace(string(doc), constantsName, b.String())), 0o644)
 }

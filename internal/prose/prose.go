@@ -38,6 +38,8 @@ func Digits(v float64) string {
 		return Decimal(v, 2)
 	case a >= 0.001:
 		return Decimal(v, 3)
+	case a >= 1e-6:
+		return Decimal(v, 1-exponent(v, 2))
 	}
 	return strconv.FormatFloat(v, 'g', 2, 64)
 }
@@ -117,7 +119,7 @@ func (v number) Format(f fmt.State, verb rune) {
 		f.Write([]byte(Decimal(x, digits)))
 		return
 	}
-	if a := math.Abs(x); verb != 'g' || !ok || a < 1e-4 && a > 0 || math.IsInf(x, 0) || math.IsNaN(x) {
+	if a := math.Abs(x); verb != 'g' || !ok || a < 1e-6 && a > 0 || math.IsInf(x, 0) || math.IsNaN(x) {
 		fmt.Fprintf(f, fmt.FormatString(f, verb), x)
 		return
 	}

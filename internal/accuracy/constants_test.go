@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestNumbersThatCanBeSet(t *testing.T) {
+	s, err := sourceOf([]string{"./testdata/numbers"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, n := range s.numbers {
+		got = append(got, fmt.Sprintf("%s = %s = %v, whole %v", n.name, n.text, n.value, n.whole))
+	}
+	want := []string{
+		"share = 0.5 = 0.5, whole false",
+		"few = 3 = 3, whole true",
+		"pause = 2 * time.Millisecond = 2e+06, whole true",
+		"wide = size = 4, whole true",
+		"within = 1_000 = 1000, whole true",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+
+	file, err := filepath.Abs("testdata/numbers/numbers.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dialled := string(apply(src, s.edits[file]))
+	for _, line := range []string{
+		`package numbers; import "github.com/tailscope/tailscope/internal/accuracy/dial"`,
+		`return x > -dial.Read[float64](0) && n < 2*dial.Read[int64](1)*dial.Read[int64](4) && d < dial.Read[time.Duration](2) &&`,
+		`len(cells) > dial.Read[int](3)`,
+		`cells [size]int`,
+		`const within = 1_000`,
+	} {
+		if !strings.Contains(dialled, line) {
+			t.Errorf("%q is not in\n%s", line, dialled)
+		}
+	}
+	for _, text := range []string{dialled, string(s.dialSource())} {
+		if _, err := parser.ParseFile(token.NewFileSet(), "", text, 0); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestNumbersMultiplied(t *testing.T) {
+	for _, c := range []struct {
+		n    number
+		by   float64
+		want float64
+		ok   bool
+	}{
+		{number{value: 0.5}, 2, 1, true},
+		{number{value: 3, whole: true}, 0.5, 1, true},
+		{number{value: 1, whole: true}, 0.5, 0, false},
+		{number{value: 0}, 2, 0, false},
+	} {
+		if x, ok := c.n.times(c.by); ok != c.ok || ok && x != c.want {
+			t.Errorf("%v times %g is %g, %v; want %g, %v", c.n.value, c.by, x, ok, c.want, c.ok)
+		}
+	}
+}
