@@ -205,7 +205,7 @@ func (a *Asking) heldAlike(slot graph.SlotID, w *way, m manner) bool {
 
 // minAlike is of how many calls the fastest tenth is known, and minLate how many that are held up make a manner.
 const (
-	minAlike = 20
+	minAlike = 10
 	minLate  = 5
 )
 
