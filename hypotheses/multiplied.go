@@ -54,7 +54,7 @@ func (a *Asking) multiplied(slot graph.SlotID) (Finding, bool) {
 	caller, peer, op := a.names(slot)
 	_, _, before := a.names(went[0])
 	f := Finding{Kind: "call-count", Service: caller, Peer: peer, Operation: op,
-		Claim: prose.Sprintf("%s calls %s %.3g times in place of %s, which it called %.3g times", caller, op, is, before, was)}
+		Claim: prose.Sprintf("%s calls %s, %.3g times a request, in place of %s, %.3g times", caller, op, is, before, was)}
 	for _, abs := range a.slots[summary.Current][slot] {
 		if _, parallel, _ := inTurn(a.cur().Set.Calibration.Verdicts, abs, abs); parallel {
 			f.Kind = "fan-out"

@@ -18,7 +18,7 @@ var network = Cause{
 		Kind:     "network",
 		Title:    "the way between caller and callee",
 		Claim:    "The time between client and server span grew for every call, on the way there and on the way back; or single calls are held up on the way.",
-		Supports: "The least gap of the edge rose, not only its mean, on both ways or on one; all edges of one service show it where its host sends late. Or answers of one callee come late and those of others do not. Or calls that come later go by those that wait: lost packets, new connections and name resolution hold up one call each.",
+		Supports: "The least gap of the edge rose, not only its mean, on both ways or on one; all edges of one service show it where its host sends late, also its calls of what has no spans; all of one process where only that is far. Or answers of one callee come late and those of others do not. Or calls that come later go by those that wait: lost packets, new connections and name resolution hold up one call each.",
 		Refutes:  "The fastest calls are as fast as before and nobody passes those that wait, or all wait together.",
 		Mimics:   "queues leave the fastest calls alone; pause moves the way back alone.",
 		Emit:     "TCP retransmits and round-trip times between the two hosts.",
