@@ -20,13 +20,13 @@ var load = Cause{
 	find: func(a *Asking) []Finding {
 		var out []Finding
 		for _, b := range a.queues() {
-			unowned := b.v.Owner == queuewait.NoOwner && b.v.Key.Site == queuewait.Between
+			unowned := b.unowned()
 			share := a.requested(b)
 			if !b.v.Claimed() && !unowned || share < minDriver || a.inTurns(b.v) != nil {
 				continue
 			}
 			f := a.waitFinding(b, "load")
-			caller, peer, op := a.names(b.slot())
+			caller, peer, op := a.ends(b)
 			f.Service, f.Peer, f.Operation = caller, "", op
 			if b.v.Owner == queuewait.ServerQueue || unowned {
 				f.Service = peer

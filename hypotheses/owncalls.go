@@ -3,7 +3,6 @@ package hypotheses
 import (
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/internal/radix"
-	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/summary"
 	"github.com/tailscope/tailscope/trace"
 )
@@ -77,7 +76,7 @@ func (a *Asking) ownCalls(side int) []ownCall {
 				add(st.Call(), st, a.working(side, j, k, st.NS))
 			case !st.Leave && st.Call() != 0 && st.Client() == c.Client.Seen():
 				p := &q.Calls[c.Parent]
-				if p.Paired() && c.Flags&graph.OnClient != 0 || c.Flags&(graph.Retry|graph.Hedge) != 0 || c.Client.Seen() && owners.Of(c, queuewait.Lead).Claimed() {
+				if p.Paired() && c.Flags&graph.OnClient != 0 || c.Flags&(graph.Retry|graph.Hedge) != 0 || owners.Before(c) != nil {
 					continue
 				}
 				add(c.Parent, st, a.working(side, j, k, st.NS))

@@ -60,12 +60,14 @@ func (a *asker) verdict() *Verdict {
 
 // decide lets the first test that speaks say whose queue it is, and asks about the queue.
 func (a *asker) decide() *Verdict {
-	for i := range a.v.Tests {
-		if t := &a.v.Tests[i]; t.Says != "" {
-			t.Decided = true
-			a.v.Owner = t.Says
-			break
-		}
+	speaks := func(t Test) bool { return t.Says != "" && t.Says != NoOwner }
+	at := slices.IndexFunc(a.v.Tests, speaks)
+	if at < 0 { // what says that there is a queue, and not whose
+		at = slices.IndexFunc(a.v.Tests, func(t Test) bool { return t.Says == NoOwner })
+	}
+	if at >= 0 {
+		a.v.Tests[at].Decided = true
+		a.v.Owner = a.v.Tests[at].Says
 	}
 	a.limits()
 	a.takeTurns()
