@@ -24,6 +24,9 @@ const (
 	// workStood is by how much the callee may have become slower, on average or, where single calls are held up in it as
 	// well, in the fastest quarter: threads that lack a CPU pass each other as well, and what they do takes longer.
 	workStood = 1.15
+	// linked is how many times as often as all calls those that wait may be held up in the callee as well: who lacks a CPU is so
+	// most of the times.
+	linked = 1.5
 )
 
 // A Passing is the calls that were held up one by one: others that came later went by.
@@ -148,7 +151,7 @@ func heldThereToo(was, is []Call) bool {
 		chance += share * float64(c.waiting)
 		variance += share * (1 - share) * float64(c.waiting)
 	}
-	return float64(both) <= chance+byChance*math.Sqrt(variance)+1
+	return float64(both) <= linked*chance+byChance*math.Sqrt(variance)+1
 }
 
 // lengths is how long calls were in the server span, the shortest first.
