@@ -27,7 +27,7 @@ Waits before the server spans of systems in which nobody records client spans, w
 40 % of the traces of 4,000. Among the incidents are work of the caller, a longer way, and none. A queue is stated where its mean is more than
 2 % of the endpoint's p99. Otherwise as in waits.`,
 		version: analysis.Version,
-		runs:    2,
+		runs:    1,
 		run:     serverOnlyCells,
 		slow:    true,
 	})
