@@ -243,3 +243,24 @@ func TestSampledQueuesWithoutClientSpans(t *testing.T) {
 		}
 	}
 }
+
+// Requests in any order say the same, to the byte.
+func TestOrderOfRequestsWithoutClientSpans(t *testing.T) {
+	for _, x := range []counter{
+		{callers: 2, desks: 3, pool: 2, gap: 9, own: 8, varied: 0.8, work: 28, way: 0.5, ahead: []float64{0, 1.5, -1.5}},
+		{callers: 2, desks: 2, executor: 2, gap: 9, own: 8, varied: 0.8, work: 28, way: 0.5},
+	} {
+		d, _ := x.draw(t, 4)
+		say := func() string {
+			v := ahead(t, d)
+			side := *v.Sides[1]
+			side.Full, side.Pool = nil, nil // where they are in memory
+			return fmt.Sprintf("%s %+v %+v %d", v.Owner, v.Tests, side, v.WakeUp)
+		}
+		want := say()
+		slices.Reverse(d.Records)
+		if got := say(); got != want {
+			t.Errorf("%s\nin another order %s", want, got)
+		}
+	}
+}
