@@ -143,14 +143,15 @@ func (a *analyzer) queueStats(v *view, s *hypotheses.Side) map[queueKey]*queueSt
 	return m
 }
 
-// leads calls f for each call of a request whose wait shows before its client
-// span and is somebody's.
+// leads calls f for each call of a request whose wait shows before its first
+// span and is a queue's.
 func (a *analyzer) leads(v *view, q *summary.Request, w *graph.Walker, f func(k queueKey, wait, gap, service int64, floor queuewait.Floor)) {
 	owners := q.Set.Calibration.Owners
 	var plan *graph.Plan
 	for i := 1; i < len(q.Calls); i++ {
 		c := &q.Calls[i]
-		if !owners.Of(c, queuewait.Lead).Claimed() {
+		queue := owners.Before(c)
+		if queue == nil {
 			continue
 		}
 		if plan == nil {
@@ -158,11 +159,13 @@ func (a *analyzer) leads(v *view, q *summary.Request, w *graph.Walker, f func(k 
 		}
 		for k := range plan.Steps {
 			s := &plan.Steps[k]
-			if s.Leave || !s.Client() || int(s.Call()) != i {
+			if s.Leave || int(s.Call()) != i || s.Client() != c.Client.Seen() {
 				continue
 			}
-			wait, floor := owners.Lead(q.Set.Calibration.Side, c, max(0, s.NS))
-			f(queueKey{slot: v.Relative(q, c.Slot), site: queuewait.Lead}, wait, max(0, s.NS), c.Outer().Duration(), floor)
+			accepted, _, _ := owners.AcceptedIn(q.Set.Calibration.Side, q.Record, s)
+			lead := max(0, s.NS-accepted)
+			wait, floor := owners.Lead(q.Set.Calibration.Side, q.Record, int32(i), lead)
+			f(queueKey{slot: v.Relative(q, c.Slot), site: queue.Key.Site}, wait, lead, c.Outer().Duration(), floor)
 		}
 	}
 }
@@ -178,7 +181,7 @@ func (a *analyzer) verdictOn(v *view, k queueKey) *queuewait.Verdict {
 		}
 		for _, q := range side.Counted {
 			for i := range q.Calls {
-				if v.Relative(q, q.Calls[i].Slot) == k.slot && (k.site == queuewait.Accepted || q.Calls[i].Client.Seen()) && (k.site != queuewait.Between || q.Calls[i].Paired()) {
+				if v.Relative(q, q.Calls[i].Slot) == k.slot && (k.site == queuewait.Accepted || k.site == queuewait.Ahead || q.Calls[i].Client.Seen()) && (k.site != queuewait.Between || q.Calls[i].Paired()) {
 					return q.Set.Calibration.Owners.Of(&q.Calls[i], k.site)
 				}
 			}
@@ -192,6 +195,10 @@ func (a *analyzer) owner(q *report.Queue, v *view, k queueKey) {
 	switch k.site {
 	case queuewait.Lead:
 		q.Evidence = "time in the caller before the client span, beyond the usual"
+	case queuewait.Ahead:
+		s := a.reading.Dict.SlotAt(k.slot)
+		q.Service, q.Peer = a.str(a.reading.Dict.SlotAt(s.Parent).Callee.Service), a.str(s.Callee.Service)
+		q.Evidence = "time in the caller before the server span, beyond the usual: there is no client span"
 	case queuewait.Accepted:
 		q.Evidence = "time within the server span, by workers that take requests in turn"
 	case queuewait.Inside:

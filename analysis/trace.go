@@ -370,7 +370,7 @@ func owner(c *summary.Calibration, r *graph.Record, p summary.Part) *queuewait.V
 		return c.Owners.Of(&r.Calls[p.Call], queuewait.Inside)
 	}
 	if p.Next >= 0 {
-		return c.Owners.Of(&r.Calls[p.Next], queuewait.Lead)
+		return c.Owners.Before(&r.Calls[p.Next])
 	}
 	return nil
 }

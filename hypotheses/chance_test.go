@@ -9,7 +9,7 @@ import (
 )
 
 // TestLongestFewExplainNothing: of a heavy tail the longest few differ between any two draws, and are put back far. What
-// may be that comes after what differs, however much it seems to explain.
+// may be that comes after what differs, however much it seems to explain. Of many things that were asked about one differs as much.
 func TestLongestFewExplainNothing(t *testing.T) {
 	// Calls of A take 300 ms in 2 of 200 requests, or in some more.
 	draw := func(heavy, b int) string {
@@ -21,7 +21,11 @@ func TestLongestFewExplainNothing(t *testing.T) {
 			return fmt.Sprintf("api GET_/x %d..%dms server\n  api A %d..%dms client\n  api B %d..%dms client\n", at, at+a+b+i%4+3, at+1, at+1+a, at+1+a, at+1+a+b+i%4)
 		})
 	}
-	for heavy, chance := range map[int]bool{4: true, 25: false} {
+	for _, x := range []struct {
+		heavy, others int
+		chance        bool
+	}{{4, 0, true}, {25, 0, false}, {12, 0, false}, {12, 20, true}, {25, 20, false}} {
+		heavy, chance := x.heavy, x.chance
 		c, _ := compared(t, draw(2, 20), draw(heavy, 60))
 		a := NewAsking(c)
 		found := serviceTime.find(a)
@@ -31,14 +35,51 @@ func TestLongestFewExplainNothing(t *testing.T) {
 				found[i].Explains = 290e6
 			}
 		}
-		a.doubtChance(found)
+		a.doubtChance(found, len(found)+x.others)
 		order(found)
 		for i, f := range found {
 			if f.Operation == "A" && (f.byChance != chance || f.Doubtful != chance || (len(f.Warnings) > 1) != chance || (i == 0) == chance) {
-				t.Errorf("A is slow in %d of 200 where it was in 2: by chance %v, at %d of %d", heavy, f.byChance, i, len(found))
+				t.Errorf("A is slow in %d of 200 where it was in 2, and %d others are not: by chance %v, at %d of %d", heavy, x.others, f.byChance, i, len(found))
 			}
 			if f.Operation == "B" && f.byChance {
 				t.Error("B is slower in all requests: that is no chance")
+			}
+		}
+	}
+}
+
+// TestLongestOfOneKind: that seven of 210 requests are slower than all were is little among twenty things that were asked
+// about, and much if all seven are of a kind that was not slow.
+func TestLongestOfOneKind(t *testing.T) {
+	draw := func(slow func(i int) bool) string {
+		return repeat(210, func(i, at int) string {
+			a, tier := 10+i%5, "standard"
+			if i%30 == 7 {
+				tier = "large"
+			}
+			if slow(i) {
+				a = 120 + i%3
+			}
+			return fmt.Sprintf("api GET_/x %d..%dms server tier=%s\n  api A %d..%dms client\n", at, at+a+3, tier, at+1, at+1+a)
+		})
+	}
+	was := draw(func(int) bool { return false })
+	for _, x := range []struct {
+		name   string
+		slow   func(i int) bool
+		chance bool
+	}{
+		{"of one kind", func(i int) bool { return i%30 == 7 }, false},
+		{"of all kinds", func(i int) bool { return i%30 == 8 }, true},
+	} {
+		c, _ := compared(t, was, draw(x.slow))
+		a := NewAsking(c)
+		a.attributes = c.Attributes()
+		found := serviceTime.find(a)
+		a.doubtChance(found, len(found)+20)
+		for _, f := range found {
+			if f.Operation == "A" && f.byChance != x.chance {
+				t.Errorf("%s: by chance %v", x.name, f.byChance)
 			}
 		}
 	}

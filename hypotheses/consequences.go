@@ -32,7 +32,7 @@ func (a *Asking) holding(l *summary.Ledger, q *summary.Request, j int, v *queuew
 		h.from, h.wait = 2*call, l.Inside(q.Record, call)
 	case v.Key.Site == queuewait.Lead:
 		h.from = 2 * call
-	case v.Owner == queuewait.ServerQueue:
+	case v.Owner == queuewait.ServerQueue || v.Key.Site == queuewait.Ahead:
 		h.to = 2*call + 1
 	}
 	return h

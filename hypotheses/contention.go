@@ -213,7 +213,7 @@ func (c *crowd) byPeers(was *crowd) float64 {
 // in each process, and nothing that says it is a pool.
 func (a *Asking) isLock(b *queue) bool {
 	s := b.v.Sides[summary.Current]
-	return b.v.Owner == queuewait.ClientWait && b.v.Key.Site == queuewait.Lead && s.Limit == 1 && !s.FromPool && b.v.Resource == ""
+	return b.v.Owner == queuewait.ClientWait && (b.v.Key.Site == queuewait.Lead || b.v.Key.Site == queuewait.Ahead) && s.Limit == 1 && !s.FromPool && b.v.Resource == ""
 }
 
 func (a *Asking) lockFinding(b *queue) Finding {

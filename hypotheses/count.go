@@ -2,6 +2,7 @@ package hypotheses
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
@@ -220,6 +221,43 @@ func (c *count) back(a *Asking) Factor {
 	}
 }
 
+// further is the part of the rise of a queue's arrivals that a target brings whose calls each parent makes more often: of
+// as many requests it is all of it, of more requests the arrivals are a product, split by logarithms.
+func (a *Asking) further(b *queue, c *count) float64 {
+	was, is := b.v.Sides[0], b.v.Sides[1]
+	if c.is <= c.was || was == nil || is == nil || is.N == 0 || !slices.ContainsFunc(c.t.slots, func(s graph.SlotID) bool { return slices.Contains(b.slots, s) }) {
+		return 0
+	}
+	of := min(1, float64(len(c.t.sides[summary.Current].calls))/float64(is.N))
+	more := of * math.Log(c.is/c.was)
+	return more / max(more, math.Log(is.PerSecond/max(was.PerSecond, math.SmallestNonzeroFloat64)))
+}
+
+// belowMore puts the work of an operation below its calls that each parent makes more often: the more of them run at once,
+// the longer each takes, and no longer work makes anyone call more.
+func (a *Asking) belowMore(found []Finding) {
+	for _, c := range a.counts() {
+		if c.is <= c.was {
+			continue
+		}
+		caller, peer, op := a.names(c.t.slot)
+		more := func(o *Finding) bool {
+			return (o.Kind == callCount.Kind || o.Kind == fanOut.Kind) && o.Service == caller && o.Peer == peer && o.Operation == op
+		}
+		for i := range found {
+			f := &found[i]
+			if !f.own || f.places != nil || !slices.Contains(c.t.slots, f.node) {
+				continue
+			}
+			if f.Below == nil {
+				f.Below = more
+			} else {
+				f.Below = either(f.Below, more)
+			}
+		}
+	}
+}
+
 // lengths is how long the calls of a target took on one side.
 func (t *target) lengths(side int, of func(*try) bool) *part {
 	p := &part{}
@@ -239,14 +277,18 @@ func (c *count) finding(a *Asking, kind string) Finding {
 	was, is := c.t.lengths(summary.Baseline, all), c.t.lengths(summary.Current, all)
 	f.Evidence = append(f.Evidence, numbers("spans", len(is.ns), "ms", was.at(0.5)/1e6, is.at(0.5)/1e6, "median of one such call"))
 	f.Factor = c.back(a)
-	if b := a.queueOf(c.t); b != nil && c.is > c.was && b.arrivals > 0 {
+	for _, b := range a.queues() {
+		share := b.arrivals * a.further(b, c)
+		if share <= minFilled {
+			continue
+		}
 		// The further calls queue, and so does everyone behind them.
-		thin, wait := f.Factor, a.waitBack(b, b.arrivals)
+		thin, wait := f.Factor, a.waitBack(b, share)
 		f.Factor = func(j int, p *graph.Plan, values []int64) {
 			wait(j, p, values)
 			thin(j, p, values)
 		}
-		f.Evidence = append(f.Evidence, says("spans", b.calls, "%.0f %% of the change of the wait in front of them come from the further calls", 100*b.arrivals))
+		f.Evidence = append(f.Evidence, says("spans", b.calls, "%.0f %% of the change of the wait %s come from the further calls", 100*share, b.where()))
 	}
 	f.Check = Check{
 		Question: "does each call take as long as before, while there are more of them?",

@@ -12,7 +12,7 @@ import (
 	"github.com/tailscope/tailscope/graph"
 )
 
-// A station is one process, pay, that shares its CPUs, or a part of one, among all that is at work: 80 s of calls of endpoint
+// A station is one process, pay, that shares its CPUs, or a part of one, among all that is at work: 120 s of calls of endpoint
 // a, and of endpoint z, so many a second. Each needs 10 to 30 ms of a CPU.
 type station struct {
 	cpus  float64
@@ -32,7 +32,7 @@ func (s station) draw(seed uint64) string {
 		if batch {
 			rate = s.z
 		}
-		for at := rng.ExpFloat64() / rate; at < 80; at += rng.ExpFloat64() / rate {
+		for at := rng.ExpFloat64() / rate; at < 120; at += rng.ExpFloat64() / rate {
 			jobs = append(jobs, &job{at: at, left: 0.01 + 0.02*rng.Float64(), batch: batch})
 		}
 	}
@@ -83,16 +83,16 @@ func TestMoreWorkThanCPUs(t *testing.T) {
 			station
 			want string
 		}{
-			{"another endpoint's calls", station{2, 10, 86, "POST_/settle"}, "load"},
-			{"the same operation's calls", station{2, 94, 2, "POST_/settle"}, "load"},
-			{"a new operation's calls", station{2, 10, 86, "POST_/import"}, "load"},
+			{"another endpoint's calls", station{2, 10, 80, "POST_/settle"}, "load"},
+			{"the same operation's calls", station{2, 88, 2, "POST_/settle"}, "load"},
+			{"a new operation's calls", station{2, 10, 80, "POST_/import"}, "load"},
 			{"less of a CPU", station{0.3, 10, 2, "POST_/settle"}, "contention"},
 			{"less of a CPU, and a little more", station{0.36, 12, 3, "POST_/settle"}, "contention"},
 		} {
 			_, r := comparedOf(t, graph.OneRequest, base, c.draw(10*seed+2))
 			f := first(t, r)
 			if string(f.Kind) != c.want || f.Service != "pay" || f.Strength == Weak {
-				t.Errorf("seed %d, %s: %q", seed, c.name, kinds(r))
+				t.Errorf("seed %d, %s: %q, %v", seed, c.name, kinds(r), f.Warnings)
 			}
 			if f.Kind != "load" {
 				continue

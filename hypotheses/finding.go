@@ -75,6 +75,7 @@ type Finding struct {
 	Weights []float64
 	within  *within                 // of a change of mix: that among the requests with its value
 	alone   float64                 // and what it explains without that
+	untold  string                  // what it would be if too few requests tell; "" of a mix that would not matter
 	Plans   func(j int) *graph.Plan // plans to replay instead of the requests' own; nil: those
 
 	// fills is the queues whose calls hold their places longer for this, and the part of the change of their waits that

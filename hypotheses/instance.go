@@ -227,7 +227,7 @@ func (a *Asking) ownerOf(q *summary.Request, s *graph.Step) (int32, bool) {
 		return 0, false
 	}
 	p := &q.Calls[c.Parent]
-	if p.Paired() && c.Flags&graph.OnClient != 0 || c.Flags&(graph.Retry|graph.Hedge) != 0 || c.Client.Seen() && q.Set.Calibration.Owners.Of(c, queuewait.Lead).Claimed() {
+	if p.Paired() && c.Flags&graph.OnClient != 0 || c.Flags&(graph.Retry|graph.Hedge) != 0 || q.Set.Calibration.Owners.Before(c) != nil {
 		return 0, false
 	}
 	return c.Parent, true

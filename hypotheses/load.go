@@ -20,12 +20,13 @@ var load = Cause{
 	find: func(a *Asking) []Finding {
 		var out []Finding
 		for _, b := range a.queues() {
-			unowned := b.v.Owner == queuewait.NoOwner && b.v.Key.Site == queuewait.Between
-			if !b.v.Claimed() && !unowned || b.arrivals < minDriver || a.inTurns(b.v) != nil {
+			unowned := b.unowned()
+			share := a.requested(b)
+			if !b.v.Claimed() && !unowned || share < minDriver || a.inTurns(b.v) != nil {
 				continue
 			}
 			f := a.waitFinding(b, "load")
-			caller, peer, op := a.names(b.slot())
+			caller, peer, op := a.ends(b)
 			f.Service, f.Peer, f.Operation = caller, "", op
 			if b.v.Owner == queuewait.ServerQueue || unowned {
 				f.Service = peer
@@ -57,18 +58,31 @@ var load = Cause{
 				f.Claim = prose.Sprintf("%s gets its calls in bursts, and they queue", op)
 				f.Evidence = append(f.Evidence,
 					numbers("spans", is.N, "", b.bursts[0], b.bursts[1], "variance of the number of known calls of "+op+" in as long as they wait, over its mean"),
-					says("spans", is.N, "at a queue that makes the current calls wait as they did, the baseline's would wait %.0f %% of the rise less", 100*b.arrivals))
+					says("spans", is.N, "at a queue that makes the current calls wait as they did, the baseline's would wait %.0f %% of the rise less", 100*share))
 			}
 			if unowned {
 				f.Doubtful = true
 				f.Warnings = append(f.Warnings, "nothing tells whose queue it is: the calls may wait in "+caller+" as well as in front of "+peer)
 			}
-			f.Factor = a.waitBack(b, b.arrivals)
+			if share < b.arrivals {
+				f.Evidence = append(f.Evidence, says("spans", is.N, "%.0f %% of them come because each request makes more calls, which is a cause of its own", 100*(1-share/b.arrivals)))
+			}
+			f.Factor = a.waitBack(b, share)
 			f.lengths = func(side, j int) (int64, bool) { return lengthIn(b.waits[side], j) }
 			out = append(out, f)
 		}
 		return append(append(out, a.turns("load")...), a.crowdedByLoad()...)
 	},
+}
+
+// requested is the share of the rise of a queue's wait that comes with more arrivals, without those that come because each
+// request makes more calls.
+func (a *Asking) requested(b *queue) float64 {
+	further := 0.0
+	for _, c := range a.counts() {
+		further += a.further(b, &c)
+	}
+	return b.arrivals * max(0, 1-further)
 }
 
 // moreToDo says why a queue has more to do: fewer processes share it, or there are more calls, or they come in bursts.

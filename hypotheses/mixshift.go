@@ -73,6 +73,12 @@ func (a *Asking) mix(change, target float64) (best Finding, ok bool) {
 		for b, x := range was {
 			b.arrivals, b.mix = x[0], x[1]
 		}
+		if tail := tailAt(a.Options.Quantile, a.latency, f.Weights); tail < noTail && !a.mixBelow(f, replayed, tail) {
+			if f.Explains > minExplains && f.untold != "" {
+				a.untold = append(a.untold, f.untold)
+			}
+			continue
+		}
 		if a.worth(f.Explains, change) && (!ok || f.moreOfMix(&best)) {
 			best, ok, arrivals = *f, true, now
 		}
@@ -123,6 +129,8 @@ const (
 	// noTail is how many independent requests must lie in the reweighted tail for
 	// any answer.
 	noTail = 5
+	// mostSpared is how much of a tail of fewer the weights must spare.
+	mostSpared = 0.5
 )
 
 // mixFinding is the effect of an attribute's shares: the current requests with
@@ -174,20 +182,8 @@ func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
 	f.Service, f.Operation = "", ""
 	f.Claim = prose.Sprintf("requests with %s=%s, which are slow in both sets, became %.3g %% of all where they were %.3g %%", key, f.Value, 100*v.Cur, 100*v.Base)
 
-	cf := a.quantile(a.latency, w)
-	var sum, squares float64
-	for j, ns := range a.latency {
-		if float64(ns) >= cf {
-			sum += w[j]
-			squares += w[j] * w[j]
-		}
-	}
-	tail := sum * sum / squares
-	if tail < noTail {
-		if f.Explains > minExplains && v.Effect > 0 && v.Cur-v.Base > 1-a.Options.Quantile {
-			a.untold = append(a.untold, prose.Sprintf("requests with %s=%s, which are slow, became %.3g %% of all where they were %.3g %%", key, f.Value, 100*v.Cur, 100*v.Base))
-		}
-		return nil, false
+	if v.Effect > 0 && v.Cur-v.Base > 1-a.Options.Quantile {
+		f.untold = prose.Sprintf("requests with %s=%s, which are slow, became %.3g %% of all where they were %.3g %%", key, f.Value, 100*v.Cur, 100*v.Base)
 	}
 	if v.BaseN < 10 {
 		f.Warnings = append(f.Warnings, fmt.Sprintf("the value is that of %d of the baseline's requests: its share then is uncertain", v.BaseN))
@@ -229,6 +225,45 @@ func (a *Asking) mixFinding(at *Attribute) (*Finding, bool) {
 		f.Against = append(f.Against, says("spans", 0, "%.3g %% of the current requests have a value that the baseline lacks: they are not reweighted", 100*at.OneSided))
 	}
 	return f, true
+}
+
+// tailAt is how many independent requests lie beyond a quantile of latencies under weights.
+func tailAt(q float64, latency []int64, w []float64) float64 {
+	cf := stats.Quantile(latency, w, q)
+	var sum, squares float64
+	for j, ns := range latency {
+		if ns >= cf {
+			sum += w[j]
+			squares += w[j] * w[j]
+		}
+	}
+	return sum * sum / squares
+}
+
+// mixBelow reports whether a change of mix of which too few requests in the tail tell is told by more of them below it: of
+// a few hundred requests no weights leave noTail beyond p99. The weights must spare most of the tail that there is, and at
+// the next quantile at which enough are left the mix, with the waits that it brings, must have most of the change as well.
+// Such a finding is weak.
+func (a *Asking) mixBelow(f *Finding, replayed []int64, tail float64) bool {
+	q := a.Options.Quantile
+	if tail < mostSpared*tailAt(q, a.latency, a.weights) {
+		return false
+	}
+	for q > 0.5 && tailAt(q, a.latency, f.Weights) < noTail {
+		q = 1 - 2*(1-q)
+	}
+	if q <= 0.5 {
+		return false
+	}
+	explains, lo, _ := a.effectAt(q, replayed, a.weights, f.Weights)
+	change := a.Pair.Delta(q, 0.95).Change
+	if lo <= 0 || explains < minExplains || explains < minCause*change {
+		return false
+	}
+	f.Doubtful = true
+	f.Evidence = append(f.Evidence, numbers("spans", len(a.plans), "ms", math.NaN(), explains/1e6, prose.Sprintf("of p%.3g, beyond which enough requests lie, and which rose by %s, goes with the shares", 100*q, prose.Ns(change))))
+	f.Warnings = append(f.Warnings, prose.Sprintf("beyond p%g the reweighted tail rests on %.2g requests", 100*a.Options.Quantile, tail))
+	return true
 }
 
 // A within is the mix of another attribute among the requests with one value of an attribute, where it changed, too: a

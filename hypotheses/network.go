@@ -45,7 +45,7 @@ var network = Cause{
 		}
 		var out []Finding
 		rest := ways
-		for _, manner := range []manner{everyCall, singleCalls} {
+		for _, manner := range []manner{everyCall, singleCalls, fewProcesses} {
 			var joint end
 			if joint, rest = a.oneEnd(rest, manner); len(joint.ways) > 0 {
 				out = append(out, a.jointFinding(joint))
@@ -74,13 +74,16 @@ func (w *way) cost() float64 {
 type manner uint8
 
 const (
-	everyCall   manner = iota // each is longer on its way
-	singleCalls               // those that are held up are passed by others
-	oneAnswer                 // answers of one callee alone, or those to all its callers, come late
+	everyCall    manner = iota // each is longer on its way
+	singleCalls                // those that are held up are passed by others
+	fewProcesses               // each of some processes is longer
+	oneAnswer                  // answers of one callee alone, or those to all its callers, come late
 )
 
 func (w *way) manner() manner {
 	switch {
+	case len(w.v.Far) > 0:
+		return fewProcesses
 	case w.v.Passing != nil:
 		return singleCalls
 	case w.v.OnlyTo != 0 || w.v.FromAll != 0:
@@ -178,6 +181,9 @@ func (a *Asking) heldAlike(slot graph.SlotID, w *way, m manner) bool {
 		return within(is.at(0.1)-was.at(0.1), w.v.Trips[1]-w.v.Trips[0])
 	}
 	x := w.v.Passing
+	if x == nil {
+		return false
+	}
 	usual := was.at(0.5)
 	held := func(p *part) (ns []int64) {
 		for _, t := range p.ns {
@@ -215,20 +221,24 @@ func (a *Asking) jointFinding(e end) Finding {
 			edges++
 		}
 	}
-	if e.manner == everyCall {
+	switch e.manner {
+	case everyCall:
 		f.Claim = prose.Sprintf("whatever goes to or from %s takes longer on its way: %d edges of it do, every call", e.service, edges)
 		f.Check.Question = "did the fastest calls of every edge of " + e.service + " become slower too?"
 		f.Check.IfThis = "yes: the least gap of each moved"
 		f.Evidence = nil
-	} else {
+	case singleCalls:
 		f.Claim = prose.Sprintf("single calls to or from %s are held up on their way, on %d edges of it", e.service, edges)
 		f.Evidence = f.Evidence[1:] // its first is of one edge
+	case fewProcesses:
+		f.Evidence = f.Evidence[1:]
+		f.Claim += prose.Sprintf("; so it does on %d edges of %s", edges, e.service)
 	}
 	of := map[*queuewait.Verdict]bool{}
 	for _, w := range e.ways {
 		of[w.v] = true
 		was, is, what := w.v.Trips[0], w.v.Trips[1], "mean time between client and server span, there and back, "
-		if e.manner != everyCall {
+		if e.manner == singleCalls {
 			was, is, what = w.v.Sides[0].Wait, w.v.Sides[1].Wait, "mean time between client and server span beyond the usual, "
 		}
 		f.Evidence = append(f.Evidence, numbers("spans", w.v.Sides[1].N, "ms", was/1e6, is/1e6, what+w.caller+" to "+w.peer))
@@ -282,7 +292,9 @@ func (a *Asking) networkFinding(w way) Finding {
 	}
 	f.Check.Question, f.Check.Rival = "did the fastest calls become slower too?", "a queue in the caller or the callee"
 	f.Check.IfThis, f.Check.IfRival, f.Check.Ran = "yes: the least gap moved", "no: the fastest calls find no queue", true
-	if x := v.Passing; x != nil {
+	if len(v.Far) > 0 {
+		a.farProcesses(&f, v, caller, peer)
+	} else if x := v.Passing; x != nil {
 		f.heldUp(v, caller, peer)
 	} else if v.OnlyTo > 0 {
 		f.Claim = fmt.Sprintf("answers of %s reach %s late, those of its other callees do not", peer, caller)
@@ -297,6 +309,20 @@ func (a *Asking) networkFinding(w way) Finding {
 	}
 	f.Factor = a.wayBack(func(o *queuewait.Verdict) bool { return o == v })
 	return f
+}
+
+// farProcesses says of a network that it is longer for some processes alone, and names the only one.
+func (a *Asking) farProcesses(f *Finding, v *queuewait.Verdict, caller, peer string) {
+	service := [2]string{caller, peer}[v.FarEnd]
+	which := prose.Sprintf("%d processes", len(v.Far))
+	if len(v.Far) == 1 {
+		f.Instance = a.Reading.Dict.String(a.Reading.Dict.ProcAt(v.Far[0]).Instance)
+		which = "one process"
+	}
+	f.Claim = fmt.Sprintf("the way between %s and %s takes longer for every call of %s of %s", caller, peer, which, service)
+	f.Check.Question = fmt.Sprintf("did the fastest calls of other processes of %s become slower too?", service)
+	f.Check.Rival, f.Check.IfThis, f.Check.IfRival = "a network that is longer for all", "no: their least gap stands", "yes: it moved as well"
+	f.Check.Outcome = "it stands"
 }
 
 // heldUp says of a network that it is single calls that it holds up.

@@ -24,6 +24,8 @@ var newHop = Cause{
 		for _, slot := range a.newSlots() {
 			if !a.renamed(slot) {
 				out = append(out, a.hopFinding(slot))
+			} else if f, ok := a.multiplied(slot); ok {
+				out = append(out, f)
 			}
 		}
 		for _, slot := range a.goneSlots() {
@@ -46,7 +48,7 @@ func (a *Asking) onlyOf(side int) []graph.SlotID {
 	var out []graph.SlotID
 	for slot := range a.slots[side] {
 		s := a.slot(slot)
-		if len(a.slots[1-side][slot]) > 0 || s.Parent == graph.NoSlot || len(a.slots[1-side][s.Parent]) == 0 {
+		if len(a.slots[1-side][slot]) > 0 || a.above(side, slot) == graph.NoSlot {
 			continue
 		}
 		if s.Caller.Service == 0 && s.Callee.Service == a.slot(s.Parent).Callee.Service {
@@ -58,14 +60,28 @@ func (a *Asking) onlyOf(side int) []graph.SlotID {
 	return out
 }
 
+// above is the span of both sides in whose work a call is made: spans of the same service that only this side has are passed
+// over. NoSlot of calls below another call that only this side makes.
+func (a *Asking) above(side int, slot graph.SlotID) graph.SlotID {
+	up := a.slot(slot).Parent
+	for up != graph.NoSlot && len(a.slots[1-side][up]) == 0 {
+		s := a.slot(up)
+		if s.Caller.Service != 0 || s.Parent == graph.NoSlot || a.slot(s.Parent).Callee.Service != s.Callee.Service {
+			return graph.NoSlot
+		}
+		up = s.Parent
+	}
+	return up
+}
+
 // goneSlots is the calls to others that only the baseline makes, but for those below another such call and those that have
 // another name now. They are causes of an improvement.
 func (a *Asking) goneSlots() []graph.SlotID {
 	return slices.DeleteFunc(a.onlyOf(summary.Baseline), func(slot graph.SlotID) bool {
-		s := a.slot(slot)
+		s, up := a.slot(slot), a.above(summary.Baseline, slot)
 		for now := range a.slots[summary.Current] {
 			o := a.slot(now)
-			if o.Parent == s.Parent && (s.Caller.Service != 0 && o.Caller == s.Caller ||
+			if a.above(summary.Current, now) == up && (s.Caller.Service != 0 && o.Caller == s.Caller ||
 				len(a.slots[summary.Baseline][now]) == 0 && o.Callee.Service == s.Callee.Service && o.Peer == s.Peer) {
 				return true
 			}
@@ -78,7 +94,7 @@ func (a *Asking) goneSlots() []graph.SlotID {
 func (a *Asking) lost(parent graph.SlotID) []graph.SlotID {
 	var out []graph.SlotID
 	for slot := range a.slots[summary.Baseline] {
-		if len(a.slots[summary.Current][slot]) == 0 && a.slot(slot).Parent == parent {
+		if len(a.slots[summary.Current][slot]) == 0 && a.above(summary.Baseline, slot) == parent {
 			out = append(out, slot)
 		}
 	}
@@ -89,8 +105,8 @@ func (a *Asking) lost(parent graph.SlotID) []graph.SlotID {
 // renamed reports whether a new slot is an old one under another name: one of
 // the same parent and callee, or of the same client span, went as it came.
 func (a *Asking) renamed(slot graph.SlotID) bool {
-	s := a.slot(slot)
-	for _, l := range a.lost(s.Parent) {
+	s, up := a.slot(slot), a.above(summary.Current, slot)
+	for _, l := range a.lost(up) {
 		o := a.slot(l)
 		if s.Caller != o.Caller && (s.Callee.Service != o.Callee.Service || s.Peer != o.Peer) {
 			continue
@@ -99,7 +115,7 @@ func (a *Asking) renamed(slot graph.SlotID) bool {
 	}
 	// A callee whose half is not always seen has two slots with one client span.
 	for old := range a.slots[summary.Baseline] {
-		if o := a.slot(old); o.Parent == s.Parent && s.Caller.Service != 0 && o.Caller == s.Caller {
+		if o := a.slot(old); o.Parent == up && s.Caller.Service != 0 && o.Caller == s.Caller {
 			return true
 		}
 	}
@@ -109,11 +125,11 @@ func (a *Asking) renamed(slot graph.SlotID) bool {
 func (a *Asking) hopFinding(slot graph.SlotID) Finding {
 	caller, peer, op := a.names(slot)
 	f := Finding{Kind: "new-hop", Service: caller, Peer: peer, Operation: op}
-	s := a.slot(slot)
 	// A hop put between a caller and what it called before is not dropped with
 	// what it calls: only its own time is.
 	through := false
-	for _, l := range a.lost(s.Parent) {
+	up := a.above(summary.Current, slot)
+	for _, l := range a.lost(up) {
 		for c := range a.slots[summary.Current] {
 			through = through || a.below(c, slot) && a.slot(c).Callee == a.slot(l).Callee && a.slot(c).Callee.Service != 0
 		}
@@ -140,7 +156,7 @@ func (a *Asking) hopFinding(slot graph.SlotID) Finding {
 		IfRival:  "its caller's own time shrank by as much as the call takes",
 		Ran:      true,
 	}
-	was, now := a.own(summary.Baseline, []graph.SlotID{s.Parent}), a.own(summary.Current, []graph.SlotID{s.Parent})
+	was, now := a.own(summary.Baseline, []graph.SlotID{up}), a.own(summary.Current, []graph.SlotID{up})
 	f.Check.Outcome = fmt.Sprintf("own time of the caller: %s where it was %s; the call takes %s", prose.Ns(now.at(0.5)), prose.Ns(was.at(0.5)), prose.Ns(is.at(0.5)))
 	f.Check.Against = was.at(0.5)-now.at(0.5) > ownMoved*is.at(0.5)
 	if f.Check.Against {

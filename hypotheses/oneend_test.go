@@ -3,6 +3,7 @@ package hypotheses
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -11,6 +12,8 @@ import (
 type haul struct {
 	message, connect func(from, to string, rng *rand.Rand) int64
 	store            func(rng *rand.Rand) int64
+	stops            func(at int64) int64 // when front and stock, which stand still together, go on
+	several          bool                 // front and stock are two processes each, and named so
 }
 
 // stocktaking draws 500 requests of front, one in 0.4 s, to stock, which asks prices, offers and a store that has no spans.
@@ -25,6 +28,12 @@ func stocktaking(seed uint64, h haul) string {
 		}
 		return ns
 	}
+	goesOn := func(at int64) int64 {
+		if h.stops != nil {
+			return h.stops(at)
+		}
+		return at
+	}
 	asks := func(from, to string) int64 {
 		ns := message(from, to)
 		if h.connect != nil {
@@ -34,25 +43,29 @@ func stocktaking(seed uint64, h haul) string {
 	}
 	for range 500 {
 		at += int64(rng.ExpFloat64() * 4e8)
-		asked := at + msNS
-		begun := asked + asks("front", "stock")
+		front, stock := "front", "stock"
+		if h.several {
+			front, stock = fmt.Sprint(front, rng.IntN(2)), fmt.Sprint(stock, rng.IntN(2))
+		}
+		asked := goesOn(at + msNS)
+		begun := goesOn(asked + asks(front, stock))
 		now := begun + msNS
 		var in strings.Builder
 		for _, to := range []string{"prices", "offers"} {
-			from := now + asks("stock", to)
+			from := now + asks(stock, to)
 			until := from + 2*msNS + rng.Int64N(2*msNS)
-			got := until + message(to, "stock")
-			fmt.Fprintf(&in, "      stock GET_/%s %d..%dns client host=s\n        %s GET_/%s %d..%dns server host=%s\n", to, now, got, to, to, from, until, to)
+			got := goesOn(until + message(to, stock))
+			fmt.Fprintf(&in, "      stock GET_/%s %d..%dns client host=%s\n        %s GET_/%s %d..%dns server host=%s\n", to, now, got, stock, to, to, from, until, to)
 			now = got + msNS/2
 		}
-		got := now + asks("stock", "store") + msNS + rng.Int64N(msNS) + message("store", "stock")
+		got := now + asks(stock, "store") + msNS + rng.Int64N(msNS) + message("store", stock)
 		if h.store != nil {
 			got += h.store(rng)
 		}
-		fmt.Fprintf(&in, "      stock find %d..%dns client host=s db.system=mongodb server.address=store\n", now, got)
+		fmt.Fprintf(&in, "      stock find %d..%dns client host=%s db.system=mongodb server.address=store\n", now, got, stock)
 		ended := got + msNS
-		read := ended + message("stock", "front")
-		fmt.Fprintf(&b, "front GET_/ %d..%dns server host=f\n  front GET_/stock %d..%dns client host=f\n    stock GET_/stock %d..%dns server host=s\n%s\n", at, read+msNS, asked, read, begun, ended, in.String())
+		read := ended + message(stock, front)
+		fmt.Fprintf(&b, "front GET_/ %d..%dns server host=%s\n  front GET_/stock %d..%dns client host=%s\n    stock GET_/stock %d..%dns server host=%s\n%s\n", at, read+msNS, front, asked, read, front, begun, ended, stock, in.String())
 	}
 	return b.String()
 }
@@ -107,6 +120,7 @@ func TestNetworkOfOneHost(t *testing.T) {
 		{"the store is slow", haul{store: slow(1, 40)}, "service-time", "stock", "store", true, false},
 		{"stock is far from front, and the store slow", haul{message: far("front", "stock"), store: slow(1, 400)}, "service-time", "stock", "store", false, false},
 		{"packets of front get lost, and the store is slow at other times", haul{message: lost("front", 0.04), store: slow(0.3, 1500)}, "service-time", "stock", "store", false, false},
+		{"packets of stock get lost, and the store is slow at other times", haul{message: lost("stock", 0.04), store: slow(0.4, 1500)}, "service-time", "stock", "store", false, false},
 		{"packets of front get lost, and the store is slow a little", haul{message: lost("front", 0.06), store: slow(0.1, 20)}, "network", "front", "stock", false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -130,5 +144,62 @@ func TestNetworkOfOneHost(t *testing.T) {
 				t.Errorf("the store's calls are part of the network: %v", store)
 			}
 		})
+	}
+}
+
+// A network that is longer, or loses packets, for one process of several leaves the least time of all calls as it was.
+func TestNetworkOfOneProcess(t *testing.T) {
+	far := func(processes ...string) func(string, string, *rand.Rand) int64 {
+		return func(from, to string, rng *rand.Rand) int64 {
+			if slices.Contains(processes, from) || slices.Contains(processes, to) {
+				return 18*msNS + rng.Int64N(4*msNS)
+			}
+			return 0
+		}
+	}
+	lost := func(from, to string, rng *rand.Rand) int64 {
+		if (from == "stock1" || to == "stock1") && rng.Float64() < 0.12 {
+			return 200 * msNS
+		}
+		return 0
+	}
+	for _, c := range []struct {
+		name          string
+		way           func(string, string, *rand.Rand) int64
+		service, peer string
+		instance      string
+		claim         string
+	}{
+		{"a caller", far("front1"), "front", "stock", "front1", "one process of front"},
+		{"a callee, which calls others", far("stock1"), "front", "stock", "stock1", "one process of stock"},
+		{"both callers", far("front0", "front1"), "front", "stock", "", "takes longer for every call"},
+		{"packets of a callee get lost", lost, "front", "stock", "", "single calls to or from stock"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, r := against(t, [2]string{stocktaking(1, haul{several: true}), stocktaking(2, haul{several: true, message: c.way})}, [2][]word{})
+			f := first(t, r)
+			if f.Kind != "network" || f.Service != c.service || f.Peer != c.peer || f.Instance != c.instance || !strings.Contains(f.Claim, c.claim) {
+				t.Errorf("first is %s of %s to %s on %q: %s", f.Kind, f.Service, f.Peer, f.Instance, f.Claim)
+			}
+			if f.Strength == Weak {
+				t.Errorf("it is weak: %v", f.Warnings)
+			}
+		})
+	}
+}
+
+// What stands still with all its processes at once, as a host that is taken away for a while, holds calls up on both ways.
+func TestHostThatStopsIsNoNetwork(t *testing.T) {
+	for _, every := range []int64{1700, 5300} {
+		stops := func(at int64) int64 {
+			if from := at / (every * msNS) * every * msNS; at < from+250*msNS {
+				return from + 250*msNS
+			}
+			return at
+		}
+		_, r := against(t, [2]string{stocktaking(1, haul{}), stocktaking(2, haul{stops: stops})}, [2][]word{})
+		if len(r.Findings) > 0 && r.Findings[0].Kind == "network" && r.Findings[0].Strength == Strong {
+			t.Errorf("every %d ms: first is %s %s: %s", every, r.Findings[0].Strength, r.Findings[0].Kind, r.Findings[0].Claim)
+		}
 	}
 }

@@ -107,19 +107,24 @@ func Rank(c *Comparison) *Ranking {
 	effects.wait()
 	var found []Finding
 	var small []*Finding
+	lengths := 0
 	for _, f := range asked {
+		if f.lengths != nil {
+			lengths++
+		}
 		if a.worth(f.Explains, change) {
 			found = append(found, *f)
-		} else {
-			small = append(small, f)
+			continue
 		}
+		small = append(small, f)
 	}
 	if sign > 0 {
 		found = append(found, a.together(found, small, change, target)...)
 	}
-	a.doubtChance(found)
+	a.doubtChance(found, lengths)
 	a.doubtMix(found)
 	a.oneOfMany(found, sign)
+	a.belowMore(found)
 	found = append(mix, whole(found)...)
 	order(found)
 	a.rivals(found, sign)
@@ -198,16 +203,34 @@ func (a *Asking) widen(f *Effect, q, change float64) {
 }
 
 // doubtChance marks the findings whose own lengths cannot be told from draws of the same lengths: of a heavy tail the
-// longest few differ between any two sets, and put back by rank they seem to explain what something else did.
-func (a *Asking) doubtChance(found []Finding) {
+// longest few differ between any two sets, and put back by rank they seem to explain what something else did. All that were
+// asked about, of lengths that many, are one family, also those that explain nothing: that something of so much does is what chance brings.
+// Where it is requests of one kind that are longer, and they are few, they are asked by themselves.
+func (a *Asking) doubtChance(found []Finding, many int) {
 	var p []float64
 	var tested []*Finding
 	for i := range found {
 		if f := &found[i]; f.lengths != nil {
-			p, tested = append(p, a.chance(f.lengths)), append(tested, f)
+			x, ok := a.chance(f.lengths)
+			if !ok {
+				x = 0 // one set has none: nothing to compare with
+			}
+			p, tested = append(p, x), append(tested, f)
 		}
 	}
-	for i, q := range stats.BenjaminiHochberg(p) {
+	for len(p) < many {
+		p = append(p, 1)
+	}
+	asked := false
+	for i, q := range stats.BenjaminiHochberg(p)[:len(tested)] {
+		if q > a.Options.Alpha {
+			p[i], asked = min(p[i], a.chanceOfKinds(tested[i].lengths)), true
+		}
+	}
+	if !asked {
+		return
+	}
+	for i, q := range stats.BenjaminiHochberg(p)[:len(tested)] {
 		f := tested[i]
 		if f.byChance = q > a.Options.Alpha; f.byChance {
 			f.Doubtful = true
@@ -216,8 +239,8 @@ func (a *Asking) doubtChance(found []Finding) {
 	}
 }
 
-// chance is the p-value of the difference between the sets in a length that requests have.
-func (a *Asking) chance(of func(side, j int) (ns int64, ok bool)) float64 {
+// chance is the p-value of the difference between the sets in a length that requests have; not ok where one set has none.
+func (a *Asking) chance(of func(side, j int) (ns int64, ok bool)) (p float64, ok bool) {
 	var samples [2]*stats.Sample
 	for i, s := range a.Sides {
 		var err error
@@ -230,10 +253,32 @@ func (a *Asking) chance(of func(side, j int) (ns int64, ok bool)) float64 {
 			return max(ns, 0), w, ok
 		})
 		if err != nil || samples[i].N() == 0 {
-			return 0 // one set has none: nothing to compare with
+			return 0, false
 		}
 	}
-	return stats.NewPair(samples[0], samples[1], a.Options).Test().P
+	return stats.NewPair(samples[0], samples[1], a.Options).Test().P, true
+}
+
+// chanceOfKinds is the least p-value of a length among the requests of one kind, by any attribute with few values that is no
+// consequence, for the number of such kinds.
+func (a *Asking) chanceOfKinds(of func(side, j int) (ns int64, ok bool)) float64 {
+	least, kinds := 1.0, 0
+	for _, at := range a.attributes {
+		if key := a.Reading.Dict.String(at.Key); Consequence(key) || Deployed(key) || len(at.Values) < 2 || len(at.Values) > maxWithin {
+			continue
+		}
+		for k := range at.Values {
+			p, ok := a.chance(func(side, j int) (int64, bool) {
+				ns, ok := of(side, j)
+				return ns, ok && at.of[side][j] == k
+			})
+			if ok {
+				kinds++
+				least = min(least, p)
+			}
+		}
+	}
+	return min(1, least*float64(max(kinds, 1)))
 }
 
 // worth reports whether an effect is large enough to be told.

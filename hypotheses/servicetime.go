@@ -149,7 +149,7 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 				if c.Flags&(graph.Retry|graph.Hedge) != 0 {
 					continue // backoff and hedge delay are the attempts'
 				}
-				if v := owners.Of(c, queuewait.Lead); v.Claimed() {
+				if owners.Before(c) != nil {
 					continue // a queue's
 				}
 			}

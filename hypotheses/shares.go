@@ -127,7 +127,7 @@ func (a *Asking) byMix(reweighted []float64) map[*queue][2]float64 {
 			}
 			requests += x
 			for i := range q.Calls {
-				if c := &q.Calls[i]; through[c.Slot] && c.Client.Seen() {
+				if c := &q.Calls[i]; through[c.Slot] && (c.Client.Seen() || b.v.Key.Site == queuewait.Ahead) {
 					calls += x
 				}
 			}

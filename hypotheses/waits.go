@@ -133,9 +133,9 @@ func (a *Asking) waitOf(l *summary.Ledger, q *summary.Request, s *graph.Step) (i
 		if v := owners.Of(c, queuewait.Inside); s.Client() && v.Claimed() {
 			return min(l.Inside(q.Record, call), max(0, s.NS)), call, v
 		}
-	case s.Client():
-		if v := owners.Of(c, queuewait.Lead); v.Claimed() {
-			ns, _ := owners.Lead(l.Calibration.Side, c, max(0, s.NS))
+	case s.Client() == c.Client.Seen():
+		if v := owners.Before(c); v != nil {
+			ns, _ := owners.Lead(l.Calibration.Side, q.Record, call, max(0, s.NS))
 			return ns, call, v
 		}
 	case c.Paired():
@@ -184,7 +184,7 @@ func (a *Asking) waitBack(b *queue, share float64) Factor {
 
 // unowned reports whether nothing tells whose queue the calls wait in, between their client and their server spans.
 func (b *queue) unowned() bool {
-	return b.v.Owner == queuewait.NoOwner && b.v.Key.Site == queuewait.Between
+	return b.v.Owner == queuewait.NoOwner && (b.v.Key.Site == queuewait.Between || b.v.Key.Site == queuewait.Ahead)
 }
 
 // begunLate is how many current calls of a queue their callee began after their caller had left: those waited at the callee,
@@ -258,6 +258,15 @@ func (a *Asking) operation(b *queue) string {
 	return op
 }
 
+// ends is who calls whom in a queue, and the operation that waits most.
+func (a *Asking) ends(b *queue) (caller, peer, operation string) {
+	caller, peer, operation = a.names(b.slot())
+	if b.v.Key.Site == queuewait.Ahead {
+		caller, peer = a.Reading.Dict.String(b.v.Key.Caller), a.Reading.Dict.String(b.v.Key.Target)
+	}
+	return caller, peer, operation
+}
+
 // slot is the slot that waits most.
 func (b *queue) slot() graph.SlotID { return b.slots[0] }
 
@@ -289,6 +298,19 @@ var serverQueue = Cause{
 	find: func(a *Asking) []Finding {
 		return append(a.waiting(queuewait.ServerQueue), a.saidWaits("server-queue")...)
 	},
+}
+
+// askForSpans asks whether the wait before a server span lies within the client span that nobody recorded, of a wait that
+// is a queue's.
+func (a *Asking) askForSpans(b *queue, f *Finding) {
+	caller, peer, op := a.ends(b)
+	f.Warnings[len(f.Warnings)-1] = fmt.Sprintf("nothing tells whose queue it is: %s records no client span for %s, and its calls between one process and another let go at both ends", caller, op)
+	f.Check.Question = fmt.Sprintf("do calls of %s wait before %s sends them, or after?", op, caller)
+	f.Check.IfThis, f.Check.IfRival = "before: its pool is full meanwhile", fmt.Sprintf("after: within the client span, while all workers of %s are busy", peer)
+	if f.Kind == "server-queue" {
+		f.Check.IfThis, f.Check.IfRival = f.Check.IfRival, f.Check.IfThis
+	}
+	f.Check.Query = fmt.Sprintf("record client spans in %s for its calls to %s that begin when they are sent, and the use and limit of its connection pool", caller, peer)
 }
 
 // waiting finds the queues of an owner whose waits changed.
@@ -324,6 +346,9 @@ func (a *Asking) waiting(owner queuewait.Owner) []Finding {
 			f.Doubtful = true
 			f.Warnings = append(f.Warnings, "nothing tells whose queue it is: it may be the caller's, the callee's, or the way between them")
 			f.Check.Ran = false
+			if b.v.Key.Site == queuewait.Ahead {
+				a.askForSpans(b, &f)
+			}
 		}
 		f.Below = func(o *Finding) bool { return o.fills[b] > maxHold }
 		out = append(out, f)
@@ -343,7 +368,7 @@ const (
 )
 
 func (a *Asking) waitFinding(b *queue, kind string) Finding {
-	caller, peer, op := a.names(b.slot())
+	caller, peer, op := a.ends(b)
 	was, is := b.v.Sides[0], b.v.Sides[1]
 	f := Finding{Kind: kind, Service: caller, Peer: peer, Operation: op}
 	resource := ""
@@ -471,4 +496,15 @@ func num(n int) float64 {
 		return math.NaN()
 	}
 	return float64(n)
+}
+
+// where says where calls wait.
+func (b *queue) where() string {
+	switch b.v.Key.Site {
+	case queuewait.Accepted:
+		return "for a worker within their spans"
+	case queuewait.Inside:
+		return "within their client spans"
+	}
+	return "in front of them"
 }

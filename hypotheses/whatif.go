@@ -160,6 +160,16 @@ func (c *Comparison) Replay(w WhatIf) (*Replayed, error) {
 	return &r.out, nil
 }
 
+// names is who calls whom, also where only the callee recorded it.
+func (r *replaying) names(slot graph.SlotID) (caller, peer, operation string) {
+	caller, peer, operation = r.Asking.names(slot)
+	if r.unseen(slot) {
+		s := r.slot(slot)
+		caller, peer = r.Reading.Dict.String(r.slot(s.Parent).Callee.Service), r.Reading.Dict.String(s.Callee.Service)
+	}
+	return caller, peer, operation
+}
+
 // fit tells of changes that fit nothing.
 func (r *replaying) fit() error {
 	type call struct{ caller, peer, operation string }

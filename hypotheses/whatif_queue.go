@@ -20,7 +20,7 @@ type callKey struct {
 }
 
 func keyOf(r *graph.Record, c *graph.Call) callKey {
-	return callKey{r.TraceID, c.Slot, c.Client.Start}
+	return callKey{r.TraceID, c.Slot, c.Outer().Start}
 }
 
 // A queuedCall is a call at a queue: when it came, how long it held its place, how
@@ -113,7 +113,7 @@ func (r *replaying) resize() Factor {
 			}
 			key := keyOf(q.Record, &q.Calls[st.Call()])
 			d, ok := more[key]
-			if site := sites[key]; !ok || site == queuewait.Accepted || st.Leave != (site == queuewait.Inside) || st.Client() != (site != queuewait.Between) {
+			if site := sites[key]; !ok || site == queuewait.Accepted || st.Leave != (site == queuewait.Inside) || st.Client() != (site != queuewait.Between && site != queuewait.Ahead) {
 				continue
 			}
 			values[k] = max(0, values[k]+d)
@@ -238,25 +238,29 @@ func (r *replaying) stations(v *queuewait.Verdict) [][]queuedCall {
 				}
 				continue
 			}
-			if i == 0 || !c.Client.Seen() || c.Flags&(graph.Async|graph.Loser) != 0 {
+			if i == 0 || !c.Client.Seen() && v.Key.Site != queuewait.Ahead || c.Flags&(graph.Async|graph.Loser) != 0 {
 				continue
 			}
 			its := owners.Of(c, v.Key.Site)
 			if its == nil || its != v && !(v.Owner == queuewait.ServerQueue && its.Key.Target == v.Key.Target && its.Key.Site == v.Key.Site) {
 				continue
 			}
-			w := queuedCall{key: keyOf(rec, c), at: int64(c.Client.Start), hold: c.Client.Duration()}
-			if v.Key.Site == queuewait.Lead {
+			w := queuedCall{key: keyOf(rec, c), at: int64(c.Outer().Start), hold: c.Outer().Duration()}
+			if v.Key.Site == queuewait.Lead || v.Key.Site == queuewait.Ahead {
 				if plan == nil {
 					plan = l.Walker.Plan(rec, nil)
 				}
-				lead, ok := leadOf(plan, int32(i))
+				lead, ok := leadOf(plan, int32(i), c.Client.Seen())
 				if !ok {
 					continue
 				}
-				w.wait, _ = owners.Lead(set.Calibration.Side, c, max(0, lead))
+				w.wait, _ = owners.Lead(set.Calibration.Side, rec, int32(i), max(0, lead))
 				w.at -= w.wait
-				by[c.Client.Proc] = append(by[c.Client.Proc], w)
+				proc := c.Outer().Proc
+				if v.Key.Site == queuewait.Ahead && v.Owner == queuewait.ClientWait {
+					proc = rec.Calls[c.Parent].Work.Proc
+				}
+				by[proc] = append(by[proc], w)
 				continue
 			}
 			if v.Key.Site == queuewait.Inside {
@@ -299,9 +303,9 @@ func (r *replaying) stations(v *queuewait.Verdict) [][]queuedCall {
 }
 
 // leadOf is the time before a call begins, in a plan.
-func leadOf(p *graph.Plan, call int32) (int64, bool) {
+func leadOf(p *graph.Plan, call int32, client bool) (int64, bool) {
 	for k := range p.Steps {
-		if st := &p.Steps[k]; !st.Leave && st.Half == 2*call {
+		if st := &p.Steps[k]; !st.Leave && st.Call() == call && st.Client() == client {
 			return st.NS, true
 		}
 	}

@@ -121,8 +121,12 @@ func (d *Data) crews() map[trace.StringID]crew {
 			}
 			t := taken{Interval: c.Work.Interval, slot: c.Slot, first: c.Work.Duration(), leaf: true}
 			for k := int32(i) + 1; k < int32(i)+c.Len; k += r.Calls[k].Len {
-				if o := r.Calls[k].Outer(); o.Seen() && o.Proc == c.Work.Proc && r.Calls[k].Flags&graph.OnClient == 0 {
+				x := &r.Calls[k]
+				if o := x.Outer(); o.Seen() && o.Proc == c.Work.Proc && x.Flags&graph.OnClient == 0 {
 					t.first, t.leaf = min(t.first, max(0, int64(o.Start-c.Work.Start))), false
+				} else if sentUnseen(d.Dict, r, k) {
+					shift, _ := shifted(d.Dict, d.Verdicts.Clocks, c.Work.Proc, x)
+					t.first, t.leaf = min(t.first, max(0, int64(x.Work.Start+shift-c.Work.Start))), false
 				}
 			}
 			if out[service] == nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/internal/prose"
 	"github.com/tailscope/tailscope/internal/radix"
 	"github.com/tailscope/tailscope/trace"
@@ -51,6 +52,7 @@ func (a *asker) verdict() *Verdict {
 	a.handOver(worst)
 	a.metrics(worst)
 	a.always()
+	a.farProcess()
 	a.inFlight(worst)
 	a.passed(worst)
 	return a.decide()
@@ -58,12 +60,14 @@ func (a *asker) verdict() *Verdict {
 
 // decide lets the first test that speaks say whose queue it is, and asks about the queue.
 func (a *asker) decide() *Verdict {
-	for i := range a.v.Tests {
-		if t := &a.v.Tests[i]; t.Says != "" {
-			t.Decided = true
-			a.v.Owner = t.Says
-			break
-		}
+	speaks := func(t Test) bool { return t.Says != "" && t.Says != NoOwner }
+	at := slices.IndexFunc(a.v.Tests, speaks)
+	if at < 0 { // what says that there is a queue, and not whose
+		at = slices.IndexFunc(a.v.Tests, func(t Test) bool { return t.Says == NoOwner })
+	}
+	if at >= 0 {
+		a.v.Tests[at].Decided = true
+		a.v.Owner = a.v.Tests[at].Says
 	}
 	a.limits()
 	a.takeTurns()
@@ -272,6 +276,57 @@ func (a *asker) always() {
 		way = "on the way there"
 	}
 	a.say("always", says, "the least time between client and server span rose by %s and the median by %s, %s: every call takes longer", prose.Ns(low), prose.Ns(there+back), way)
+}
+
+// farShare is the part of the longer way that few processes at one end must have for it to be theirs.
+const farShare = 0.9
+
+// farProcess asks whether it is the ways of some processes that became longer for every call, and those of the others did
+// not: then the least time of all calls stands still, and that of those processes moves.
+func (a *asker) farProcess() {
+	if !a.comparable() {
+		return
+	}
+	for end := range 2 {
+		at := func(c *Call) graph.ProcID {
+			if end == 0 {
+				return c.Caller
+			}
+			return c.Callee
+		}
+		by := [2]map[graph.ProcID][]Call{{}, {}}
+		for i := range by {
+			for _, c := range a.calls[i][a.key] {
+				by[i][at(&c)] = append(by[i][at(&c)], c)
+			}
+		}
+		all := tripOf(a.calls[0][a.key])
+		var far []graph.ProcID
+		var of, rest int64 // whole ns: processes come in no order
+		least := 0.0
+		for p, calls := range by[1] {
+			was := all
+			if len(by[0][p]) >= minWaits {
+				was = tripOf(by[0][p])
+			}
+			is := tripOf(calls)
+			low, there, back, moved := rise(was, is)
+			longer := int64(float64(len(calls)) * (is.meanThere + is.meanBack - was.meanThere - was.meanBack))
+			both := there > wayShare*(there+back) && back > wayShare*(there+back) && low > leastShare*(there+back)
+			if len(calls) >= minWaits && moved && (both || low >= alwaysShare*(there+back) && !a.sets[1].Sampled) {
+				far, of, least = append(far, p), of+longer, max(least, low)
+			} else {
+				rest += max(0, longer)
+			}
+		}
+		if len(far) == 0 || len(far) == len(by[1]) || float64(of) < farShare*float64(of+rest) {
+			continue
+		}
+		slices.Sort(far)
+		a.v.Far, a.v.FarEnd = far, end
+		a.say("one-process", Network, "the least time between client and server span rose by %s in the calls of %d of %d processes of %s, and in none of the others", prose.Ns(least), len(far), len(by[1]), a.name([2]trace.StringID{a.key.Caller, a.key.Target}[end]))
+		return
+	}
 }
 
 // minLate is by how much answers must be read later on average, in ns, to say so.

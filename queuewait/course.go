@@ -20,13 +20,13 @@ func (a *asker) course(side int) {
 		is, ok := mine[p.Slot]
 		if !ok {
 			k := key(set.Dict, p.Slot, a.key.Site)
-			is = k == a.key && (a.v.mine == nil || a.v.mine(p.Slot)) || a.key.Site == Between && a.v.Owner == ServerQueue && k.Target == a.key.Target
+			is = k == a.key && (a.v.mine == nil || a.v.mine(p.Slot)) || (a.key.Site == Between || a.key.Site == Ahead) && a.v.Owner == ServerQueue && k.Target == a.key.Target
 			mine[p.Slot] = is
 		}
-		return is && p.Serving == (a.v.Owner == ServerQueue)
+		return is && p.Serving == (a.v.Owner == ServerQueue || a.key.Site == Ahead)
 	}
 	limit := s.Limit
-	if set.Sampled {
+	if a.partial(side) || a.key.Site == Ahead && a.v.Owner != ServerQueue { // at the callee nothing tells how full the caller's places are
 		limit = 0
 	}
 	calls := set.Queues.flows.series(at, limit)

@@ -20,6 +20,9 @@ const (
 	// Lead is the time in the caller before a client span begins, since the step
 	// before it ended.
 	Lead
+	// Ahead is the time in the caller before a server span whose client span nobody recorded, since the step before it
+	// ended: the caller's work, a wait for a connection, the way there and a queue in front of the callee in one.
+	Ahead
 	// Inside is within a client span whose callee has no span of its own.
 	Inside
 	// Accepted is within a server span, before a worker takes its request.
@@ -54,15 +57,17 @@ type Call struct {
 	Caller, Callee graph.ProcID // Callee is NoProc without a server half
 
 	// Asked is when the caller asked for the call: the start of the client span,
-	// or the end of the step before it at a Lead. Given is when the wait ended as
+	// or the end of the step before it at a Lead and Ahead. Given is when the wait ended as
 	// the caller's clock has it, and GivenThere by the callee's; Done is when the
-	// client span ended.
+	// client span ended, or the server span where there is none.
 	Asked, Given, GivenThere, Done trace.Time
 
 	Wait   int64          // likely: beyond the floor
 	Served trace.Interval // the server half, by the callee's clock
 	Slack  int64          // of the callee's clock against the caller's
 	OneWay int64          // half the floor
+
+	request int32 // whose call it is, at an Ahead
 }
 
 // hold is how long the call held a place at its caller. Where clocks tell little of when it got there, it is the time in the
@@ -75,7 +80,7 @@ func (c *Call) hold() int64 {
 }
 
 // edges collects the calls of each edge, in order of when they were asked for.
-func (d *Data) edges(floors, leads *Floors, own leads) map[EdgeKey][]Call {
+func (d *Data) edges(floors, leads *Floors, own []lead) map[EdgeKey][]Call {
 	m := map[EdgeKey]*[]Call{}
 	var bySlot [sites][]*[]Call
 	speaks := d.speaking()
@@ -115,15 +120,20 @@ func (d *Data) edges(floors, leads *Floors, own leads) map[EdgeKey][]Call {
 		}
 		add(x.Slot, Between, d.between(floors, x, gap))
 	}
-	for n := range own.ns {
-		c, ns := own.call[n], max(own.ns[n], 0)
+	for i := range own {
+		x := &own[i]
+		c, ns := x.call, max(x.ns, 0)
 		if c.Flags&(graph.Async|graph.Loser|graph.Retry|graph.Hedge) != 0 {
 			continue
 		}
-		if !d.Queues.events.kept(c.Client.Start) {
+		if !d.Queues.events.kept(c.Outer().Start) {
 			continue // its neighbours are not there either
 		}
 		floor, _ := leads.Of(c.Slot)
+		if !c.Client.Seen() {
+			add(c.Slot, Ahead, d.ahead(x, floor.Wait(ns)))
+			continue
+		}
 		add(c.Slot, Lead, Call{
 			Slot: c.Slot, Caller: c.Client.Proc, Callee: graph.NoProc,
 			Asked: c.Client.Start - trace.Time(ns), Given: c.Client.Start, Done: c.Client.End, Wait: floor.Wait(ns),
@@ -238,8 +248,14 @@ func (d *Data) speaking() map[graph.SlotID]bool {
 func key(d *graph.Dict, slot graph.SlotID, site Site) EdgeKey {
 	s := d.SlotAt(slot)
 	target := s.Callee.Service
-	if site == Accepted {
+	switch site {
+	case Accepted:
 		return EdgeKey{0, target, site}
+	case Ahead:
+		if !SentUnseen(d, slot) {
+			return EdgeKey{Site: Ahead} // nobody's
+		}
+		return EdgeKey{d.SlotAt(s.Parent).Callee.Service, target, site}
 	}
 	if target == 0 {
 		target = s.Peer
@@ -259,38 +275,56 @@ func (d *Data) between(floors *Floors, x *Event, gap int64) Call {
 	}
 }
 
-// leads is the stretches before the client spans of a set's records, each since
-// the step before it ended, in ns.
-type leads struct {
-	call []*graph.Call
-	ns   []int64
+// A lead is the stretch before a call, client span or server span without one, since the step before it ended, in ns.
+type lead struct {
+	call    *graph.Call
+	caller  graph.ProcID
+	ns      int64
+	request int32
 }
 
-func (d *Data) leads(o *Owners, side int) leads {
-	var l leads
+// leads is those of a set's records.
+func (d *Data) leads(o *Owners, side int) []lead {
+	var l []lead
 	w := graph.Walker{Dict: d.Dict, Verdicts: d.Verdicts}
-	for _, r := range d.Records {
+	for n, r := range d.Records {
 		plan := w.Plan(r, nil)
 		for i := range plan.Steps {
 			s := &plan.Steps[i]
-			if s.Leave || !s.Client() || s.Call() == 0 {
+			if s.Leave || s.Call() == 0 || !s.Client() && !sentUnseen(d.Dict, r, s.Call()) {
 				continue
 			}
+			c := &r.Calls[s.Call()]
 			accepted, _, _ := o.AcceptedIn(side, r, s)
-			l.call, l.ns = append(l.call, &r.Calls[s.Call()]), append(l.ns, s.NS-accepted)
+			l = append(l, lead{c, callerOf(r, c), s.NS - accepted, int32(n)})
+		}
+	}
+	o.apart[side] = apart(l)
+	for i := range l {
+		if x := &l[i]; !x.call.Client.Seen() {
+			x.ns -= o.apart[side][pair{x.call.Slot, x.caller, x.call.Work.Proc}]
 		}
 	}
 	return l
 }
 
-// windowed is what tells of the usual lead of each slot: the time a caller takes
+// callerOf is the process that made a call.
+func callerOf(r *graph.Record, c *graph.Call) graph.ProcID {
+	if c.Client.Seen() {
+		return c.Client.Proc
+	}
+	return r.Calls[c.Parent].Work.Proc
+}
+
+// usualLeads is what tells of the usual lead of each slot: the time a caller takes
 // by itself before the call. It is the floor of gaps that no server half bounds.
-func (l *leads) windowed() *windowed {
+func usualLeads(l []lead) *windowed {
 	w := newWindowed()
-	for n, c := range l.call {
+	for i := range l {
 		// What is in flight of the caller fills its pools; who is called does not
 		// matter.
-		w.add(c.Slot, c.Client.Proc, c.Client.Proc, c.Client.Start, max(l.ns[n], 0), c.Client.Duration())
+		x := &l[i]
+		w.add(x.call.Slot, x.caller, x.caller, x.call.Outer().Start, max(x.ns, 0), x.call.Outer().Duration())
 	}
 	return &w
 }

@@ -62,10 +62,10 @@ func (r releases) before(p graph.ProcID, t trace.Time) (trace.Time, bool) {
 	return list[i-1], true
 }
 
-// handOver asks whether the waits of calls ended at releases. at is when a
-// call's wait ended, in the clock of the releases of the process of; early is
+// handOver asks whether the waits of calls ended at releases: last is the latest of those a call may have waited for, at or
+// before a time. at is when a call's wait ended, in the clock of the releases; early is
 // how much before that instant a release may seem to come, for the clocks.
-func handOver(calls []Call, rel releases, at func(*Call) (graph.ProcID, trace.Time), early func(*Call) trace.Time) HandOver {
+func handOver(calls []Call, last func(*Call, trace.Time) (trace.Time, bool), at func(*Call) trace.Time, early func(*Call) trace.Time) HandOver {
 	best := HandOver{}
 	var waits []*Call
 	for i := range calls {
@@ -81,17 +81,17 @@ func handOver(calls []Call, rel releases, at func(*Call) (graph.ProcID, trace.Ti
 		h := HandOver{Waits: len(waits), Window: window}
 		var delays []trace.Time
 		for _, c := range waits {
-			p, t := at(c)
+			t := at(c)
 			// What ends a wait lies within it: a release before the call was asked for left the place free, and its own end comes
 			// too late. So clocks of which little is known tell nothing, instead of what a sequence of calls shows anyway.
 			e := min(early(c), c.Done-c.Given-1)
 			latest := min(window+e, c.Given-c.Asked-1)
-			if r, ok := rel.before(p, t+e); ok && t-r <= latest {
+			if r, ok := last(c, t+e); ok && t-r <= latest {
 				h.Share++
 				delays = append(delays, t-r)
 			}
 			for _, shift := range chanceShifts {
-				if r, ok := rel.before(p, t+e+shift); ok && t+shift-r <= latest {
+				if r, ok := last(c, t+e+shift); ok && t+shift-r <= latest {
 					h.Chance++
 				}
 			}
@@ -137,9 +137,13 @@ const (
 
 // handOver asks who let go when waits ended.
 func (a *asker) handOver(side int) {
+	if a.key.Site == Ahead {
+		a.letGoAhead(side)
+		return
+	}
 	calls := a.calls[side][a.key]
 	client := a.sets[side].Queues.releases(func(s graph.SlotID) bool { return key(a.o.dict, s, a.key.Site) == a.key })
-	c := handOver(calls, client, func(c *Call) (graph.ProcID, trace.Time) { return c.Caller, c.Given },
+	c := handOver(calls, func(c *Call, t trace.Time) (trace.Time, bool) { return client.before(c.Caller, t) }, func(c *Call) trace.Time { return c.Given },
 		func(c *Call) trace.Time {
 			if a.key.Site == Lead {
 				return 0
@@ -173,7 +177,8 @@ func (a *asker) handOver(side int) {
 		}
 	}
 	server.sort()
-	s := handOver(calls, server, func(c *Call) (graph.ProcID, trace.Time) { return c.Callee, c.GivenThere }, func(*Call) trace.Time { return 0 })
+	s := handOver(calls, func(c *Call, t trace.Time) (trace.Time, bool) { return server.before(c.Callee, t) },
+		func(c *Call) trace.Time { return c.GivenThere }, func(*Call) trace.Time { return 0 })
 
 	// Whose calls were the releases at the server?
 	for _, list := range ends {

@@ -1,6 +1,8 @@
 package queuewait
 
 import (
+	"slices"
+
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/internal/radix"
 	"github.com/tailscope/tailscope/trace"
@@ -25,12 +27,16 @@ func (a *asker) inFlight(side int) {
 			})
 		}
 	}
-	if a.sets[side].Sampled {
+	if a.partial(side) {
 		if x := a.exclusive(side); x.alone(a.sets[side].kept()) {
 			a.say("in-flight", ClientWait, "of the calls that are known never two were in service of one process, where %.0f would have met another by chance, and one was at the middle of %.0f %% of %d waits: one at a time, or a limit of one", x.expected, 100*x.held, client.Waits)
 			return
 		}
 		a.say("in-flight", "", "cannot tell: not all requests were kept")
+		return
+	}
+	if a.key.Site == Ahead {
+		a.inFlightAhead(a.filledAhead(side, ClientWait), a.filledAhead(side, ServerQueue))
 		return
 	}
 	if a.key.Site == Lead {
@@ -80,7 +86,7 @@ func (x exclusion) alone(kept float64) bool {
 // shows: of whatever share is known, no two are in service at once.
 func (a *asker) exclusive(side int) exclusion {
 	var x exclusion
-	if a.key.Site != Lead {
+	if a.key.Site != Lead && a.key.Site != Ahead {
 		return x
 	}
 	calls := a.calls[side][a.key]
@@ -125,8 +131,12 @@ func (a *asker) exclusive(side int) exclusion {
 // serverPlateau is the plateau of the callee's instances, over all callers.
 func (a *asker) serverPlateau(side int) Plateau {
 	var all []Call
-	for _, k := range a.toTarget(side) {
-		all = append(all, a.calls[side][k]...)
+	if a.key.Site == Ahead {
+		all = slices.Concat(a.toCallee(side)...)
+	} else {
+		for _, k := range a.toTarget(side) {
+			all = append(all, a.calls[side][k]...)
+		}
 	}
 	return plateau(all, func(c *Call) (graph.ProcID, trace.Interval) { return c.Callee, c.Served },
 		func(c *Call) trace.Interval {
@@ -138,7 +148,7 @@ func (a *asker) serverPlateau(side int) Plateau {
 // metric's limit, else the plateau. A set without a plateau has the limit of
 // the other, unless more were in service there: then it was at least that.
 func (a *asker) limits() {
-	if !a.v.Claimed() {
+	if !a.v.Queued() {
 		return
 	}
 	peaks := [2]int{}
@@ -148,8 +158,17 @@ func (a *asker) limits() {
 		}
 		p := s.Plateau
 		pool := s.Pool
-		if a.v.Owner == ServerQueue {
+		if a.v.Owner == ServerQueue || a.v.Owner == NoOwner {
 			p, pool = a.serverPlateau(i), a.pool(i, ExecutorKind)
+			s.Plateau = p
+		}
+		if a.key.Site == Ahead && !a.partial(i) && s.N > 0 {
+			owner := a.v.Owner
+			if f := a.filledAhead(i, owner); f != nil {
+				p.K, p.Waits, p.Share, p.Above = f.k, f.n, 1, 0
+			} else {
+				p.Waits = 0
+			}
 			s.Plateau = p
 		}
 		peaks[i] = p.Peak
@@ -159,7 +178,7 @@ func (a *asker) limits() {
 			if a.v.Resource == "" {
 				a.v.Resource = pool.Name
 			}
-		case a.sets[i].Sampled:
+		case a.partial(i):
 			if a.v.Owner == ClientWait && a.exclusive(i).alone(a.sets[i].kept()) {
 				s.Limit, s.Shown = 1, true
 			}
@@ -168,7 +187,7 @@ func (a *asker) limits() {
 		}
 	}
 	for i, s := range a.v.Sides {
-		if s == nil || s.Limit > 0 || a.v.Sides[1-i] == nil || a.sets[i].Sampled {
+		if s == nil || s.Limit > 0 || a.v.Sides[1-i] == nil || a.partial(i) {
 			continue
 		}
 		if other := a.v.Sides[1-i].Limit; other > 0 {

@@ -60,7 +60,7 @@ func TestWaitsAreToldFromWorkOfTheCallerByTheirTurns(t *testing.T) {
 	for _, r := range d.Records {
 		c := &r.Calls[1]
 		ns := int64(c.Client.Start - r.Start())
-		wait, floor := o.Lead(1, c, ns)
+		wait, floor := o.Lead(1, r, 1, ns)
 		likely, least, most = likely+float64(wait)/n, least+float64(ns-floor.Hi)/n, most+float64(ns-floor.Lo)/n
 	}
 	if math.Abs(likely-v.Sides[1].Wait) > 1 || least > waited || waited > most || most-least > 0.2*waited {

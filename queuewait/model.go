@@ -64,11 +64,11 @@ func (a *asker) model() {
 	if a.sets[0] == nil {
 		return
 	}
-	if !a.v.Claimed() || a.v.Owner == Pause {
+	if !a.v.Queued() || a.v.Owner == Pause {
 		m.Why = "no queue owns the wait"
 		return
 	}
-	if a.sets[0].Sampled || a.sets[1].Sampled {
+	if a.partial(0) || a.partial(1) {
 		m.Why = "not all requests were kept: arrivals are not known"
 		return
 	}
@@ -133,14 +133,21 @@ func observed(stations []Station) float64 {
 func (a *asker) stations(side int) []Station {
 	type served struct{ at, hold, wait int64 }
 	by := map[graph.ProcID][]served{}
-	keys := []EdgeKey{a.key}
-	if a.v.Owner == ServerQueue && a.key.Site == Between {
-		keys = a.toTarget(side)
+	lists := [][]Call{a.calls[side][a.key]}
+	atCallee := a.v.Owner != ClientWait
+	switch {
+	case atCallee && a.key.Site == Ahead:
+		lists = a.toCallee(side)
+	case atCallee && a.key.Site == Between:
+		lists = nil
+		for _, k := range a.toTarget(side) {
+			lists = append(lists, a.calls[side][k])
+		}
 	}
-	for _, k := range keys {
-		for i := range a.calls[side][k] {
-			c := &a.calls[side][k][i]
-			if a.v.Owner == ServerQueue {
+	for _, list := range lists {
+		for i := range list {
+			c := &list[i]
+			if atCallee {
 				by[c.Callee] = append(by[c.Callee], served{int64(c.GivenThere) - c.Wait, c.Served.Duration(), c.Wait})
 			} else {
 				by[c.Caller] = append(by[c.Caller], served{int64(c.Given) - c.Wait, c.hold(), c.Wait})

@@ -88,6 +88,10 @@ type Verdict struct {
 	// caller in time, or how many calls of other callers got theirs late as well.
 	OnlyTo, FromAll int
 
+	// Far is of a network that is longer for some processes of one end alone: those. FarEnd is 0 for callers, 1 for callees.
+	Far    []graph.ProcID
+	FarEnd int
+
 	// WakeUp is how long after a release the next call starts, in ns.
 	WakeUp int64
 
@@ -103,9 +107,16 @@ func (v *Verdict) Claimed() bool {
 	return v != nil && (v.Owner == ClientWait || v.Owner == ServerQueue || v.Owner == Pause)
 }
 
+// Queued reports whether the time is a wait in a queue, whoever's it is: between spans, what nobody owns may be no wait.
+func (v *Verdict) Queued() bool {
+	return v.Claimed() || v != nil && v.Key.Site == Ahead && v.Owner == NoOwner
+}
+
 // Owners is the verdicts of all edges. It is read-only.
 type Owners struct {
 	dict   *graph.Dict
+	clocks [2]*graph.Clocks // of each set
+	apart  [2]map[pair]int64
 	edges  map[EdgeKey]*Verdict
 	bySlot [sites][]*Verdict // the same by site and slot
 	Leads  *Floors
@@ -114,10 +125,33 @@ type Owners struct {
 
 // Of is the verdict on the edge of a call, nil if it has none.
 func (o *Owners) Of(c *graph.Call, site Site) *Verdict {
-	if site == Accepted && !c.Work.Seen() || site != Accepted && !c.Client.Seen() {
-		return nil
+	switch site {
+	case Accepted:
+		if !c.Work.Seen() {
+			return nil
+		}
+	case Ahead:
+		if c.Client.Seen() || !c.Work.Seen() || c.Flags&graph.OnClient != 0 {
+			return nil
+		}
+	default:
+		if !c.Client.Seen() {
+			return nil
+		}
 	}
 	return o.OfSlot(c.Slot, site)
+}
+
+// Before is the verdict on the queue that a call waits in before its first span, nil if it waits in none.
+func (o *Owners) Before(c *graph.Call) *Verdict {
+	site := Lead
+	if !c.Client.Seen() {
+		site = Ahead
+	}
+	if v := o.Of(c, site); v.Queued() {
+		return v
+	}
+	return nil
 }
 
 // OfSlot is the verdict on the edge of the calls of a slot, nil if it has none.
@@ -160,18 +194,18 @@ func (o *Owners) All() []*Verdict {
 // baseline, nil of a single data set, and the current set.
 func NewOwners(sets [2]*Data, floors *Floors) *Owners {
 	o := &Owners{edges: map[EdgeKey]*Verdict{}}
-	for _, d := range sets {
+	for i, d := range sets {
 		if d != nil {
-			o.dict = d.Dict
+			o.dict, o.clocks[i] = d.Dict, d.Verdicts.Clocks
 		}
 	}
 	o.acceptedWaits(sets)
-	var leads [2]leads
+	var leads [2][]lead
 	var usual [2]*windowed
 	parallel.Do(len(sets), func(i int) {
 		if sets[i] != nil {
 			leads[i] = sets[i].leads(o, i)
-			usual[i] = leads[i].windowed()
+			usual[i] = usualLeads(leads[i])
 		}
 	})
 	o.Leads = newFloors(slices.DeleteFunc(usual[:], func(w *windowed) bool { return w == nil })...)

@@ -2,6 +2,7 @@ package queuewait
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -16,11 +17,16 @@ const (
 	minBehind, byChance, mostWait = 10, 2, 0.6
 	// mostIdle is the share of the waits from which nobody's place was waited for.
 	mostIdle = 0.9
+	// mainlyIdle is that share where calls are held up on both ways as often: what is left may be those that are there by chance.
+	mainlyIdle = 0.75
 	// oneWay is the part of a wait that must lie on one of the ways to say which.
 	oneWay = 0.7
 	// workStood is by how much the callee may have become slower, on average or, where single calls are held up in it as
 	// well, in the fastest quarter: threads that lack a CPU pass each other as well, and what they do takes longer.
 	workStood = 1.15
+	// linked is how many times as often as all calls those that wait may be held up in the callee as well: who lacks a CPU is so
+	// most of the times.
+	linked = 1.5
 )
 
 // A Passing is the calls that were held up one by one: others that came later went by.
@@ -29,7 +35,11 @@ type Passing struct {
 	Median      int64      // of them, in ns
 	Behind      [2]int     // calls that came to the same caller, and callee, while one waited
 	Waited      [2]int     // of them
+	Beside      [2]int     // calls of other edges that came to the same caller meanwhile, and those of them that waited
 	Of          float64    // the share of all calls that wait
+	Usual       [2]float64 // as many of those that came would wait if they did so as often as all calls of their process
+	UsualBeside float64    // the same of Beside
+	Ours        float64    // the share of calls that wait in those callers and callees where they do, the larger
 	Idle        [2]float64 // the share of the waits in whose middle no call was in service at the caller, and at the callee
 }
 
@@ -43,7 +53,7 @@ func (a *asker) passed(side int) {
 	if len(was) < minWaits || work(is) > workStood*work(was) && !heldThereToo(was, is) {
 		return
 	}
-	p := passing(a.calls[side][a.key], a.fromOthers(side))
+	p := passing(a.calls[side][a.key], a.fromOthers(side), a.toOthers(side))
 	if !a.sets[side].Sampled {
 		p.Idle = [2]float64{a.v.Sides[side].Plateau.Idle, a.serverPlateau(side).Idle}
 	}
@@ -68,19 +78,33 @@ func (a *asker) fromOthers(side int) []Call {
 	return out
 }
 
+// toOthers is the calls of the same caller to other targets.
+func (a *asker) toOthers(side int) []Call {
+	var out []Call
+	for k, calls := range a.calls[side] {
+		if k != a.key && k.Site == Between && k.Caller == a.key.Caller {
+			out = append(out, calls...)
+		}
+	}
+	return out
+}
+
 // noQueue reports whether neither end has a queue: those that come while one waits wait no more often than all do, or, where
 // few come, none was in service meanwhile whose place it could wait for.
 func (p *Passing) noQueue() bool {
-	if p.There+p.Back < minWaits || p.Of > mostWait {
+	if p.There+p.Back < minWaits || p.Ours > mostWait {
 		return false
 	}
-	mayIdle := p.Back <= p.There/10 // who reads answers late is busy, and nobody's place is waited for
+	// Who reads answers late is busy, and nobody's place is waited for: he reads those of others late as well.
+	mayIdle, idle := p.Back <= p.There/10 || p.Beside[0] >= minBehind && !moreThan(p.Beside[1], p.UsualBeside, p.Beside[0]), mostIdle
+	if p.bothWays() { // no queue and no stop is on both
+		mayIdle, idle = true, mainlyIdle
+	}
 	for end, n := range p.Behind {
-		usual := p.Of * float64(n)
 		switch {
-		case float64(p.Waited[end]) > usual+byChance*math.Sqrt(usual*(1-p.Of))+1:
+		case moreThan(p.Waited[end], p.Usual[end], n):
 			return false
-		case n < minBehind && !(mayIdle && p.Idle[end] >= mostIdle):
+		case n < minBehind && !(p.Idle[end] >= idle && (mayIdle || end == 1)): // the callee had done its part of what comes back late
 			return false
 		}
 	}
@@ -99,22 +123,35 @@ func heldThereToo(was, is []Call) bool {
 		return false
 	}
 	usual := before[len(before)*99/100]
-	all, waiting, both := 0, 0, 0
+	type count struct{ all, slow, waiting int }
+	by := map[graph.ProcID]*count{} // of one process more may be held up than of others
+	both := 0
 	for i := range is {
-		slow := int64(is[i].Served.Duration()) > usual
-		if slow {
-			all++
+		c := by[is[i].Callee]
+		if c == nil {
+			c = &count{}
+			by[is[i].Callee] = c
 		}
-		if is[i].Wait >= minWait {
-			waiting++
-			if slow {
-				both++
-			}
+		slow, waits := int64(is[i].Served.Duration()) > usual, is[i].Wait >= minWait
+		c.all++
+		if slow {
+			c.slow++
+		}
+		if waits {
+			c.waiting++
+		}
+		if slow && waits {
+			both++
 		}
 	}
-	share := float64(all) / float64(len(is))
-	chance := share * float64(waiting)
-	return float64(both) <= chance+byChance*math.Sqrt(chance*(1-share))+1
+	var chance, variance float64
+	for _, p := range slices.Sorted(maps.Keys(by)) { // sums of floats, in one order
+		c := by[p]
+		share := float64(c.slow) / float64(c.all)
+		chance += share * float64(c.waiting)
+		variance += share * (1 - share) * float64(c.waiting)
+	}
+	return float64(both) <= linked*chance+byChance*math.Sqrt(variance)+1
 }
 
 // lengths is how long calls were in the server span, the shortest first.
@@ -127,8 +164,19 @@ func lengths(calls []Call) []int64 {
 	return out
 }
 
-// MayHaveStopped reports whether too few came to the callee meanwhile to know that it went on.
-func (p *Passing) MayHaveStopped() bool { return p.Behind[1] < minBehind }
+// bothWays reports whether as many calls wait on the way there as on the way back.
+func (p *Passing) bothWays() bool {
+	return p.There >= minWaits/2 && p.Back >= minWaits/2 && math.Abs(float64(p.There-p.Back)) <= byChance*math.Sqrt(float64(p.There+p.Back))
+}
+
+// moreThan reports whether more than usual of n, beyond chance, are so many.
+func moreThan(so int, usual float64, n int) bool {
+	return float64(so) > usual+byChance*math.Sqrt(usual*max(0, 1-usual/float64(max(1, n))))+1
+}
+
+// MayHaveStopped reports whether too few came to the callee meanwhile to know that it went on. Of what it had answered it holds
+// nothing up.
+func (p *Passing) MayHaveStopped() bool { return p.Behind[1] < minBehind && p.Back*4 < p.There }
 
 // work is the mean time in the server span, in ns.
 func work(calls []Call) float64 {
@@ -145,8 +193,8 @@ type passage struct {
 	wait int64
 }
 
-// passing is asked of the calls of one edge; others call the same target.
-func passing(calls, others []Call) *Passing {
+// passing is asked of the calls of one edge; others call the same target, and beside are what its callers ask of other targets.
+func passing(calls, others, beside []Call) *Passing {
 	p := &Passing{}
 	var waits []int64
 	n := 0
@@ -171,41 +219,89 @@ func passing(calls, others []Call) *Passing {
 	p.Of = float64(n) / float64(len(calls))
 	slices.Sort(waits)
 	p.Median = waits[len(waits)/2]
+	var often [2]map[graph.ProcID]float64
+	for end := range often {
+		list := calls
+		if end == 1 {
+			list = slices.Concat(calls, others)
+		}
+		often[end] = oftenAt(list, end)
+		ours := 0.0
+		for i := range calls {
+			if calls[i].Wait >= minWait {
+				ours += often[end][calls[i].procAt(end)]
+			}
+		}
+		p.Ours = max(p.Ours, ours/float64(n))
+	}
 	for end := range p.Behind {
 		list := calls
 		if end == 1 {
 			list = slices.Concat(calls, others)
 		}
-		for _, w := range [2]direction{there, back} {
-			by := map[graph.ProcID][]passage{}
-			for i := range list {
-				proc, at := list[i].at(end, w)
-				by[proc] = append(by[proc], passage{at, list[i].Wait})
+		p.Behind[end], p.Waited[end], p.Usual[end] = meanwhile(calls, list, end, often[end])
+	}
+	p.Beside[0], p.Beside[1], p.UsualBeside = meanwhile(calls, beside, 0, oftenAt(beside, 0))
+	return p
+}
+
+// oftenAt is the share of the calls of each process at one end that wait.
+func oftenAt(calls []Call, end int) map[graph.ProcID]float64 {
+	waits, all := map[graph.ProcID]float64{}, map[graph.ProcID]float64{}
+	for i := range calls {
+		proc := calls[i].procAt(end)
+		all[proc]++
+		if calls[i].Wait >= minWait {
+			waits[proc]++
+		}
+	}
+	for proc := range all {
+		all[proc] = waits[proc] / all[proc]
+	}
+	return all
+}
+
+// procAt is the process of a call at its caller (end 0) or its callee.
+func (c *Call) procAt(end int) graph.ProcID {
+	if end == 0 {
+		return c.Caller
+	}
+	return c.Callee
+}
+
+// meanwhile is how many of a list came to the same process at one end, and the same way, within the first half of a wait of
+// calls, how many of those waited, and how many would if they did so as often as their process' calls do.
+func meanwhile(calls, list []Call, end int, often map[graph.ProcID]float64) (n, waited int, usual float64) {
+	for _, w := range [2]direction{there, back} {
+		by := map[graph.ProcID][]passage{}
+		for i := range list {
+			proc, at := list[i].at(end, w)
+			by[proc] = append(by[proc], passage{at, list[i].Wait})
+		}
+		for _, all := range by {
+			slices.SortFunc(all, func(x, y passage) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.wait, y.wait)) })
+		}
+		for i := range calls {
+			c := &calls[i]
+			if c.Wait < minWait || way(c) != w {
+				continue
 			}
-			for _, all := range by {
-				slices.SortFunc(all, func(x, y passage) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.wait, y.wait)) })
-			}
-			for i := range calls {
-				c := &calls[i]
-				if c.Wait < minWait || way(c) != w {
-					continue
+			proc, at := c.at(end, w)
+			all := by[proc]
+			from, _ := slices.BinarySearchFunc(all, at+1, func(x passage, t trace.Time) int { return cmp.Compare(x.at, t) })
+			for _, y := range all[from:] {
+				if y.at > at+trace.Time(c.Wait/2) {
+					break
 				}
-				proc, at := c.at(end, w)
-				all := by[proc]
-				from, _ := slices.BinarySearchFunc(all, at+1, func(x passage, t trace.Time) int { return cmp.Compare(x.at, t) })
-				for _, y := range all[from:] {
-					if y.at > at+trace.Time(c.Wait/2) {
-						break
-					}
-					p.Behind[end]++
-					if y.wait >= minWait {
-						p.Waited[end]++
-					}
+				n++
+				usual += often[proc]
+				if y.wait >= minWait {
+					waited++
 				}
 			}
 		}
 	}
-	return p
+	return n, waited, usual
 }
 
 type direction int8

@@ -115,7 +115,7 @@ func (a *asker) metrics(side int) {
 			return
 		}
 	}
-	if a.key.Site != Between {
+	if a.key.Site != Between && a.key.Site != Ahead {
 		return
 	}
 	if p := a.pool(side, ExecutorKind); p != nil && p.Exhausted() && s.Wait > leastPooled {

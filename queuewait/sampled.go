@@ -18,6 +18,13 @@ func (d *Data) kept() float64 {
 	return 1
 }
 
+// partial reports whether a side does not show all calls of the edge: those without client spans are known by the requests
+// that were kept alone.
+func (a *asker) partial(side int) bool {
+	d := a.sets[side]
+	return d.Sampled || a.key.Site == Ahead && d.kept() < mostKept
+}
+
 const (
 	// sureReleases is how many standard errors beyond chance, and minReleases how many, the releases must be for their
 	// share to be scaled up to that of all calls.

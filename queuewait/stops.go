@@ -219,8 +219,10 @@ func (a *asker) stopped(side int) {
 		total += float64(c.Wait)
 		asked := trace.Interval{Start: c.Given - trace.Time(c.Wait), End: c.Given}
 		served, read := asked, asked
-		if a.key.Site == Between {
+		if a.key.Site == Between || a.key.Site == Ahead {
 			served = trace.Interval{Start: c.GivenThere - trace.Time(c.Wait), End: c.GivenThere}
+		}
+		if a.key.Site == Between {
 			back := c.Given + trace.Time(c.OneWay) + trace.Time(c.Served.Duration()) // the answer was sent, by the caller's clock
 			read = trace.Interval{Start: max(back, c.Done-trace.Time(c.Wait)), End: c.Done}
 		}
@@ -228,7 +230,7 @@ func (a *asker) stopped(side int) {
 			move := func(v trace.Interval) trace.Interval {
 				return trace.Interval{Start: v.Start + shift, End: v.End + shift}
 			}
-			if a.key.Site == Between && c.Callee != graph.NoProc {
+			if c.Callee != graph.NoProc {
 				there = overlap(stops[c.Callee], move(served))
 			}
 			here = overlap(stops[c.Caller], move(read))

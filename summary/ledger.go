@@ -112,8 +112,8 @@ func (l *Ledger) own(r *graph.Record, p Part) {
 	}
 	if p.Next >= 0 {
 		next := &r.Calls[p.Next]
-		if o := l.Calibration.Owners.Of(next, queuewait.Lead); o.Claimed() {
-			if ns, _ := l.Calibration.Owners.Lead(l.Calibration.Side, next, p.End-p.Start); ns > 0 {
+		if l.Calibration.Owners.Before(next) != nil {
+			if ns, _ := l.Calibration.Owners.Lead(l.Calibration.Side, r, p.Next, p.End-p.Start); ns > 0 {
 				at := p.End - ns
 				wait := p
 				p.End, p.Next = at, -1

@@ -6,7 +6,6 @@ import (
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/internal/parallel"
 	"github.com/tailscope/tailscope/internal/radix"
-	"github.com/tailscope/tailscope/queuewait"
 	"github.com/tailscope/tailscope/trace"
 )
 
@@ -21,7 +20,7 @@ func (c *Calibration) OwnWork(r *graph.Record, p *graph.Plan, yield func(call in
 			yield(st.Call(), k)
 		case !st.Leave && st.Call() != 0 && st.Client() == x.Client.Seen():
 			up := &r.Calls[x.Parent]
-			if up.Paired() && x.Flags&graph.OnClient != 0 || x.Flags&(graph.Retry|graph.Hedge) != 0 || x.Client.Seen() && c.Owners.Of(x, queuewait.Lead).Claimed() {
+			if up.Paired() && x.Flags&graph.OnClient != 0 || x.Flags&(graph.Retry|graph.Hedge) != 0 || c.Owners.Before(x) != nil {
 				continue
 			}
 			yield(x.Parent, k)

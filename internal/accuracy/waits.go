@@ -40,13 +40,26 @@ var waitScenarios = []string{
 
 const waitRequests = 2000
 
+// A place is where a wait shows.
+type place uint8
+
+const (
+	paired   place = iota // between two spans
+	alone                 // a gap in the caller, before the client span
+	ahead                 // the same before the server span, without a client span
+	inside                // within the client span of a callee without spans
+	accepted              // within the callee's span
+)
+
+func (p place) String() string {
+	return [...]string{"between", "alone", "ahead", "inside", "accepted"}[p]
+}
+
 // An edgeWait is what the simulator knows of the waits of one edge that a
 // report can see in one way.
 type edgeWait struct {
 	caller, callee, operation string
-	alone                     bool // a gap in the caller, not between two spans
-	inside                    bool // within the client span of a callee without spans
-	accepted                  bool // within the callee's span
+	at                        place
 	explicit                  bool // the caller's spans say it
 	waits                     []float64
 	client, server            float64 // summed waits by their queue
@@ -54,16 +67,9 @@ type edgeWait struct {
 }
 
 func (e *edgeWait) String() string {
-	how := "between"
-	switch {
-	case e.explicit:
+	how := e.at.String()
+	if e.explicit {
 		how = "explicit"
-	case e.alone:
-		how = "alone"
-	case e.inside:
-		how = "inside"
-	case e.accepted:
-		how = "accepted"
 	}
 	return fmt.Sprintf("%s→%s %s (%s)", e.caller, e.callee, e.operation, how)
 }
@@ -113,27 +119,27 @@ func (e *edgeWait) owner() string {
 // edgeWaits reads them off a run.
 func edgeWaits(run *sim.Run) []*edgeWait {
 	type key struct {
-		edge                    int32
-		alone, inside, accepted bool
+		edge int32
+		at   place
 	}
 	by := map[key]*edgeWait{}
 	var order []*edgeWait
 	main := run.System.Workload.Classes[0].Op
 	for i := range run.Attempts {
 		a := &run.Attempts[i]
-		if a.Caller == nil || a.Caller.Service.Spans.NoClient || a.Lost || a.Served == sim.Omitted {
+		if a.Caller == nil || a.Lost || a.Served == sim.Omitted {
 			continue
 		}
 		if q := &run.Requests[a.Request]; q.Class.Op != main || q.Outcome == sim.Cancelled || q.Outcome == sim.Rejected {
 			continue
 		}
 		from, to := &a.Caller.Service.Spans, &a.Callee.Service.Spans
-		seeIn := func(accepted, alone, inside, explicit bool, client, server sim.Time) {
-			k := key{a.Edge, alone, inside, accepted}
+		see := func(at place, explicit bool, client, server sim.Time) {
+			k := key{a.Edge, at}
 			e := by[k]
 			if e == nil {
 				op := run.Edges[a.Edge].Op
-				e = &edgeWait{caller: a.Caller.Service.Name, callee: a.Callee.Service.Name, operation: op.Name, alone: alone, inside: inside, explicit: explicit, accepted: accepted}
+				e = &edgeWait{caller: a.Caller.Service.Name, callee: a.Callee.Service.Name, operation: op.Name, at: at, explicit: explicit}
 				by[k] = e
 				order = append(order, e)
 			}
@@ -145,30 +151,41 @@ func edgeWaits(run *sim.Run) []*edgeWait {
 				e.long++
 			}
 		}
-		see := func(alone, inside, explicit bool, client, server sim.Time) {
-			seeIn(false, alone, inside, explicit, client, server)
+		// What is left in the queue has no server span.
+		served := a.Callee.Service.Peer == nil && !to.NoServer && (a.Ended > a.Started || !to.ServerAfterQueue)
+		if from.NoClient {
+			if served {
+				server := sim.Time(0)
+				if to.ServerAfterQueue {
+					server = a.ExecWait
+				}
+				see(ahead, false, a.PoolWait, server)
+			}
+			continue
 		}
 		if a.Callee.Service.Peer == nil && !to.NoServer && !to.ServerAfterQueue && a.Ended > a.Started {
-			seeIn(true, false, false, false, 0, a.ExecWait)
+			see(accepted, false, 0, a.ExecWait)
 		}
 		if locked(a.Caller.Service, a.Callee.Service) {
 			continue // a lock before a call is a pool of one to whoever sees spans alone
 		}
 		pool := a.Caller.Service.Pool(a.Callee.Service.Name) != nil
 		explicit := pool && (from.PoolEvents || from.PoolSpan != "")
-		// What is left in the queue has no server span.
-		paired := a.Callee.Service.Peer == nil && !to.NoServer && (a.Ended > a.Started || !to.ServerAfterQueue)
 		if explicit {
-			see(from.ClientAfterPool, false, true, a.PoolWait, 0)
+			at := paired
+			if from.ClientAfterPool {
+				at = alone
+			}
+			see(at, true, a.PoolWait, 0)
 			continue
 		}
 		if from.ClientAfterPool && pool {
-			see(true, false, false, a.PoolWait, 0)
+			see(alone, false, a.PoolWait, 0)
 		}
 		if pool && !from.ClientAfterPool && a.Callee.Service.Peer != nil {
-			see(false, true, false, a.PoolWait, 0)
+			see(inside, false, a.PoolWait, 0)
 		}
-		if paired {
+		if served {
 			var client, server sim.Time
 			if !from.ClientAfterPool {
 				client = a.PoolWait
@@ -176,7 +193,7 @@ func edgeWaits(run *sim.Run) []*edgeWait {
 			if to.ServerAfterQueue {
 				server = a.ExecWait
 			}
-			see(false, false, false, client, server)
+			see(paired, false, client, server)
 		}
 	}
 	for _, e := range order {
@@ -198,6 +215,15 @@ func (e *edgeWait) slots(run *sim.Run, owner string) int {
 	return 0
 }
 
+// evidence is how a row begins to say where its waits show.
+var evidence = [...]string{
+	paired:   "client duration",
+	alone:    "time in the caller before the client span",
+	ahead:    "time in the caller before the server span",
+	inside:   "time within the client span",
+	accepted: "time within the server span",
+}
+
 // row is the report's row of an edge.
 func (e *edgeWait) row(queues []report.Queue) *report.Queue {
 	for i := range queues {
@@ -205,14 +231,11 @@ func (e *edgeWait) row(queues []report.Queue) *report.Queue {
 		if q.Service != e.caller {
 			continue
 		}
-		alone := strings.HasPrefix(q.Evidence, "time in the caller")
-		between := strings.HasPrefix(q.Evidence, "client duration")
-		inside := strings.HasPrefix(q.Evidence, "time within the client span")
-		accepted := strings.HasPrefix(q.Evidence, "time within the server span")
+		at := slices.IndexFunc(evidence[:], func(text string) bool { return strings.HasPrefix(q.Evidence, text) })
 		switch {
-		case e.explicit && !alone && !between && !inside && !accepted:
+		case e.explicit && at < 0:
 			return q
-		case !e.explicit && q.Peer == e.callee && q.Operation == e.operation && (alone || inside || accepted || between) && e.alone == alone && e.inside == inside && e.accepted == accepted:
+		case !e.explicit && q.Peer == e.callee && q.Operation == e.operation && at == int(e.at):
 			return q
 		}
 	}
@@ -227,9 +250,11 @@ type waitView struct {
 	head      float64
 	metrics   bool
 
-	between, alone, inside, accepted *waitGroup // by where waits show; nil: not counted
-	owner, wrong                     *cell
-	limit, silent                    *cell // nil: not counted
+	between, alone, ahead, inside, accepted *waitGroup // by where waits show; nil: not counted
+
+	owner, wrong  *cell
+	limit, silent *cell // nil: not counted
+	none          *cell // where no call waits, no queue is stated; nil: not counted
 }
 
 // A waitGroup is the cells of the waits that show in one way, and how close they are to be.
@@ -260,15 +285,7 @@ func (g *waitGroup) cells() []cell {
 
 // of is the group of an edge's waits.
 func (v *waitView) of(e *edgeWait) *waitGroup {
-	switch {
-	case e.alone:
-		return v.alone
-	case e.inside:
-		return v.inside
-	case e.accepted:
-		return v.accepted
-	}
-	return v.between
+	return [...]*waitGroup{paired: v.between, alone: v.alone, ahead: v.ahead, inside: v.inside, accepted: v.accepted}[e.at]
 }
 
 // measure simulates the view's scenarios and counts.
@@ -360,13 +377,16 @@ func (v *waitView) count(a *answer, run [2]*sim.Run) {
 				count(g.narrow, hi-lo <= g.tight*mean, "width", [2]float64{lo, hi}, mean)
 				// A row has one owner: that of the set in which calls waited more.
 				if want := e.owner(); want != "" && worse[e.String()] == side {
-					open := owner == string(report.Untraced) || owner == "no row" || e.inside && owner == string(report.ServiceTime)
+					open := owner == string(report.Untraced) || owner == "no row" || e.at == inside && owner == string(report.ServiceTime)
 					count(v.owner, owner == want, "owner", owner, want)
 					count(v.wrong, owner != want && !open, "", nil, nil)
 				}
 			}
 			if q != nil && !e.explicit && got.N > 0 {
 				count(g.inside, lo <= e.mean()+1e-6 && e.mean() <= hi+1e-6, "interval", [2]float64{lo, hi}, e.mean())
+			}
+			if e.client+e.server == 0 {
+				count(v.none, mean <= 0.02*p99, "no queue", mean, 0)
 			}
 			whose := e.owner()
 			if whose == "" { // of a mixture each limit is one
@@ -375,7 +395,7 @@ func (v *waitView) count(a *answer, run [2]*sim.Run) {
 			slots := e.slots(r, whose)
 			switch x, ok := inferred.Get(); {
 			case e.explicit:
-			case e.accepted && e.quantile(1) == 0: // nobody waits, and no row says so
+			case (e.at == accepted || e.at == ahead) && e.quantile(1) == 0: // nobody waits, and no row says so
 				count(v.silent, q == nil || !ok, "limit", inferred, 0)
 			case v.head > 0:
 				count(v.silent, !ok, "limit", inferred, 0)
