@@ -19,7 +19,7 @@ func TestBurstsOfFewSecondsAreChance(t *testing.T) {
 		side := func(bursts float64) *queuewait.Side {
 			return &queuewait.Side{N: int(50 * x.seconds), PerSecond: 50, Bursts: bursts}
 		}
-		if got := burstsDiffer(side(x.was), side(x.is)); got != x.want {
+		if got := side(x.is).BurstsDiffer(side(x.was)); got != x.want {
 			t.Errorf("%g to %g in %g s: %v", x.was, x.is, x.seconds, got)
 		}
 	}

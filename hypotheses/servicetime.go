@@ -229,7 +229,7 @@ func (a *Asking) doubtLoad(slot graph.SlotID, f *Finding) {
 		sides[i] = queuewait.Side{N: len(calls), PerSecond: weight / (float64(last-first) / 1e9)}
 	}
 	was, is := &sides[0], &sides[1]
-	if is.PerSecond < (1+arrivalsRose)*was.PerSecond || !ratesDiffer(was, is) {
+	if is.PerSecond < (1+arrivalsRose)*was.PerSecond || !is.RateDiffers(was) {
 		return
 	}
 	f.Doubtful = true

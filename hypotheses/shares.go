@@ -42,7 +42,7 @@ func (b *queue) shares() {
 	}
 	rose := is.Hold >= (1+holdRose)*was.Hold
 	more := is.PerSecond > (1+arrivalsStood)*was.PerSecond
-	bursts := is.Peak > (1+arrivalsStood)*was.Peak && is.Bursts > (1+burstsStood)*was.Bursts && burstsDiffer(was, is)
+	bursts := is.Peak > (1+arrivalsStood)*was.Peak && is.Bursts > (1+burstsStood)*was.Bursts && is.BurstsDiffer(was)
 	switch {
 	case rose && !more && !bursts:
 		b.hold = 1
@@ -50,7 +50,7 @@ func (b *queue) shares() {
 		b.arrivals = 1 // the holds and the places are what they were
 	case known(was) && known(is) && was.Limit > is.Limit:
 		// There are fewer places, too, and nothing tells the parts.
-	case is.PerSecond >= (1+arrivalsRose)*was.PerSecond && was.PerSecond > 0 && ratesDiffer(was, is):
+	case is.PerSecond >= (1+arrivalsRose)*was.PerSecond && was.PerSecond > 0 && is.RateDiffers(was):
 		more, longer := math.Log(is.PerSecond/was.PerSecond), math.Log(max(1, is.Hold/was.Hold))
 		b.arrivals, b.hold = more/(more+longer), longer/(more+longer)
 	}
@@ -71,19 +71,6 @@ func (a *Asking) mostlyLeft(b *queue, served int) bool {
 		}
 	}
 	return 2*served < n
-}
-
-// ratesDiffer reports whether rates differ by more than those of so many calls that come independently do, by two
-// standard errors of the logarithm of their ratio: of the calls of an overload few may have been served.
-func ratesDiffer(was, is *queuewait.Side) bool {
-	return math.Abs(math.Log(is.PerSecond/was.PerSecond)) > 2*math.Sqrt(1/float64(was.N)+1/float64(is.N))
-}
-
-// burstsDiffer reports whether the variances of the calls a second differ by more than those of calls that come alike do in
-// so many seconds, by two standard errors of the logarithm of their ratio.
-func burstsDiffer(was, is *queuewait.Side) bool {
-	free := func(s *queuewait.Side) float64 { return max(float64(s.N)/s.PerSecond-1, 1) } // seconds but one
-	return math.Log(is.Bursts/was.Bursts) > 2*math.Sqrt(2/free(was)+2/free(is))
 }
 
 // rose is by how much the mean wait of the queue rose, in ns; it stands where one side has no waits to compare.

@@ -238,6 +238,9 @@ func (a *Asking) gapsBack(b *queue, share float64) Factor {
 				values[k] -= int64(share * float64(x-m.At(x, a.tie(j, k))))
 			}
 		}
+		if b.v.Key.Site == queuewait.Lead {
+			a.waitSpansBack(b, q, j, p, values, share)
+		}
 		if p == a.plans[j] {
 			from, to := inRequest(b.gaps, j)
 			for i := from; i < to; i++ {
@@ -248,6 +251,28 @@ func (a *Asking) gapsBack(b *queue, share float64) Factor {
 		for k := range p.Steps { // in other orders its stretches are others
 			if x, _, v := a.waitOf(l, q, &p.Steps[k]); v == b.v && x != 0 {
 				back(k, x)
+			}
+		}
+	}
+}
+
+// waitSpansBack puts back the spans that a request has of its waits before calls of a queue, beside the calls: where several
+// wait at once, no call follows the span of its own wait alone, and either would hold up the request without the other.
+func (a *Asking) waitSpansBack(b *queue, q *summary.Request, j int, p *graph.Plan, values []int64, share float64) {
+	for k := range p.Steps {
+		st := &p.Steps[k]
+		w := &q.Calls[st.Call()]
+		if !st.Leave || w.Flags&graph.WaitSpan == 0 || st.NS <= 0 {
+			continue
+		}
+		for i := range q.Calls {
+			c := &q.Calls[i]
+			if c.Parent != w.Parent || !c.Client.Seen() || c.Client.Start < w.Outer().End-smallOverhang || c.Client.Start > w.Outer().End+smallOverhang {
+				continue
+			}
+			if m, ok := b.maps[a.Relative(q, c.Slot)]; ok && a.owner(q, int32(i), queuewait.Lead) == b.v {
+				values[k] -= int64(share * float64(st.NS-m.At(st.NS, a.tie(j, k))))
+				break
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package queuewait
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/tailscope/tailscope/trace"
@@ -192,6 +193,45 @@ func TestWorkersThatTakeTurnsTellWaitsWithinSpans(t *testing.T) {
 				if want := waited(list, workers(k)); sum < 0.999*want || sum > 1.001*want {
 					t.Errorf("%s, %d workers, calls %v: waits of %.0f ms, want %.0f", name, k, calls, sum/1e6, want/1e6)
 				}
+			}
+		}
+	}
+}
+
+// passed lets one in some that come while all workers are busy be answered at once, by none of them.
+func passed(k, every int) func([]visit) {
+	return func(list []visit) {
+		free := make([]int64, k)
+		n := 0
+		for i := range list {
+			v := &list[i]
+			p := slices.Index(free, slices.Min(free))
+			if free[p] > v.at {
+				if n++; n%every == 0 {
+					v.given, v.before, v.after = v.at, msNS/2, msNS/2
+					v.ended = v.at + msNS
+					continue
+				}
+			}
+			v.given = max(v.at, free[p])
+			v.ended = v.given + v.before + v.after
+			free[p] = v.ended
+		}
+	}
+}
+
+// Workers that take requests in turn leave none that is answered before its turn. A few may be another kind, answered
+// by nobody; where more are, it is no number of workers, though the others wait as for one.
+func TestRequestsAnsweredBeforeTheirTurn(t *testing.T) {
+	for _, x := range []struct {
+		every int
+		told  bool
+	}{{60, true}, {6, false}} {
+		for seed := range uint64(3) {
+			list := visits(seed, 400, 9, between(20, 40))
+			v, _ := acceptedOf(nil, desk(t, list, passed(2, x.every), true))
+			if told := v != nil && v.Sides[1].Limit == 2; told != x.told {
+				t.Errorf("seed %d, one in %d answered at once: %+v", seed, x.every, v)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/trace"
 	"github.com/tailscope/tailscope/trace/tracetest"
 )
@@ -177,19 +178,23 @@ func TestNoQueueWithoutClientSpans(t *testing.T) {
 	}
 }
 
-// Two calls of each request to the same desk at once: one often begins shortly after the other has ended, request for
-// request, without having waited for it.
+// Two calls of each request at once: one often begins shortly after the other has ended, request for request, without having
+// waited for it.
 func TestCallsAtOnceLetNobodyGo(t *testing.T) {
 	for seed := range uint64(3) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		s := trace.NewStore(trace.NewTables())
 		at := int64(0)
 		for i := range 1500 {
-			at += int64(rng.ExpFloat64() * 20 * msNS)
+			at += int64(rng.ExpFloat64() * 60 * msNS)
+			asked := at + 2*msNS
+			if rng.IntN(3) == 0 {
+				asked += rng.Int64N(40 * msNS)
+			}
 			text, last := "", int64(0)
-			for _, op := range []string{"ask", "tell"} {
-				begun := at + 2*msNS + 10*msNS + rng.Int64N(8*msNS)
-				ended := begun + 3*msNS + rng.Int64N(3*msNS)
+			for n, op := range []string{"ask", "tell"} {
+				begun := asked + int64(10+6*n)*msNS + rng.Int64N(3*msNS)
+				ended := begun + 4*msNS + rng.Int64N(2*msNS)
 				last = max(last, ended)
 				text += fmt.Sprintf("  desk %s %d..%dns server host=d%d\n", op, begun, ended, rng.IntN(2))
 			}
@@ -199,6 +204,63 @@ func TestCallsAtOnceLetNobodyGo(t *testing.T) {
 		}
 		if v := ahead(t, data(s)); v.Queued() {
 			t.Errorf("seed %d: owner %s, a limit of %d: %+v", seed, v.Owner, v.Sides[1].Limit, v.Tests)
+		}
+	}
+}
+
+// Of sampled calls no limit is known. Who let go tells all the same, of as many as are seen to, and looks-alike stay silent.
+func TestSampledQueuesWithoutClientSpans(t *testing.T) {
+	pool := counter{callers: 2, desks: 2, pool: 2, gap: 9, own: 3, varied: 0.3, work: 28, way: 0.5, calls: 4000}
+	staff := counter{callers: 2, desks: 2, executor: 2, gap: 9, own: 3, varied: 0.3, work: 28, way: 0.5, calls: 4000}
+	for _, x := range []struct {
+		name string
+		counter
+		want Owner
+	}{
+		{"a pool", pool, ClientWait},
+		{"workers", staff, ServerQueue},
+		{"a caller that works longer", counter{callers: 2, desks: 2, gap: 10, own: 60, varied: 0.9, work: 20, way: 0.5, calls: 4000}, Own},
+		{"a longer way", counter{callers: 2, desks: 2, gap: 9, own: 8, varied: 0.8, work: 28, way: 25, calls: 4000}, Own},
+		{"desks whose clocks differ much", counter{callers: 2, desks: 2, gap: 9, own: 8, varied: 0.8, work: 28, way: 0.5, ahead: []float64{40, -8}, calls: 4000}, Own},
+	} {
+		for seed := range uint64(3) {
+			d, waited := x.draw(t, seed)
+			kept := d.Records[:0]
+			for i, r := range d.Records {
+				if mix(uint64(i))%5 < 2 {
+					r.Weight = graph.OneRequest * 5 / 2
+					kept = append(kept, r)
+				}
+			}
+			d.Records, d.Sampled = kept, true
+			v := ahead(t, d)
+			if v.Owner != x.want || v.Sides[1].Limit != 0 {
+				t.Errorf("%s, seed %d: owner %s, a limit of %d: %+v", x.name, seed, v.Owner, v.Sides[1].Limit, v.Tests)
+			}
+			if v.Queued() && v.Sides[1].Wait < 0.8*waited {
+				t.Errorf("%s, seed %d: calls wait %.2f ms on average, want %.2f at least", x.name, seed, v.Sides[1].Wait/1e6, waited/1e6)
+			}
+		}
+	}
+}
+
+// Requests in any order say the same, to the byte.
+func TestOrderOfRequestsWithoutClientSpans(t *testing.T) {
+	for _, x := range []counter{
+		{callers: 2, desks: 3, pool: 2, gap: 9, own: 8, varied: 0.8, work: 28, way: 0.5, ahead: []float64{0, 1.5, -1.5}},
+		{callers: 2, desks: 2, executor: 2, gap: 9, own: 8, varied: 0.8, work: 28, way: 0.5},
+	} {
+		d, _ := x.draw(t, 4)
+		say := func() string {
+			v := ahead(t, d)
+			side := *v.Sides[1]
+			side.Full, side.Pool = nil, nil // where they are in memory
+			return fmt.Sprintf("%s %+v %+v %d", v.Owner, v.Tests, side, v.WakeUp)
+		}
+		want := say()
+		slices.Reverse(d.Records)
+		if got := say(); got != want {
+			t.Errorf("%s\nin another order %s", want, got)
 		}
 	}
 }

@@ -114,6 +114,40 @@ func (a *asker) model() {
 		m.Arrivals -= m.Placement
 	}
 	m.Residual = m.Change - parts[0] - parts[1] - parts[2]
+	alone := meanWait(curHolds, k0, a.v.WakeUp) - meanWait(base, k0, a.v.WakeUp)
+	if was, is := a.v.Sides[0], a.v.Sides[1]; !is.RateDiffers(was) && !is.BurstsDiffer(was) {
+		m.stood(alone)
+	}
+}
+
+// stood leaves arrivals that came as they did what they bring alone, with all else as it was, and gives the rest of what the
+// split charges to them to what changed beside them. No two draws of the same arrivals crowd alike, and where calls hold their
+// places longer, or there are fewer, either draw waits longer: putting that back would take nothing away.
+func (m *Model) stood(alone float64) {
+	others := max(0, m.Holds) + max(0, m.Size)
+	over := m.Arrivals - max(0, alone)
+	if over <= 0 || others <= 0 {
+		return
+	}
+	m.Arrivals -= over
+	holds := over * max(0, m.Holds) / others
+	m.Holds += holds
+	m.Size += over - holds
+}
+
+// RateDiffers reports whether the rate of calls differs from that of another side by more than those of so many calls do that
+// come independently, or in bursts as these do, by two standard errors of the logarithm of their ratio: of the calls of an
+// overload few may have been served.
+func (s *Side) RateDiffers(was *Side) bool {
+	variance := func(s *Side) float64 { return max(1, s.Bursts) / float64(s.N) }
+	return math.Abs(math.Log(s.PerSecond/was.PerSecond)) > 2*math.Sqrt(variance(was)+variance(s))
+}
+
+// BurstsDiffer reports whether the variance of the calls a second is larger than on another side by more than those of calls
+// that come alike are in so many seconds, by two standard errors of the logarithm of their ratio.
+func (s *Side) BurstsDiffer(was *Side) bool {
+	free := func(s *Side) float64 { return max(float64(s.N)/s.PerSecond-1, 1) } // seconds but one
+	return math.Log(s.Bursts/was.Bursts) > 2*math.Sqrt(2/free(was)+2/free(s))
 }
 
 func observed(stations []Station) float64 {

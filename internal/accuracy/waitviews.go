@@ -21,6 +21,17 @@ worker takes it, without metrics; contention and service-time are among the inci
 		slow:    true,
 	})
 	add(suite{
+		name: "waits-server-only",
+		about: `
+Waits before the server spans of systems in which nobody records client spans, without metrics: 2,000 requests a side, unsampled, and
+40 % of the traces of 4,000. Among the incidents are work of the caller, a longer way, and none. A queue is stated where its mean is more than
+2 % of the endpoint's p99. Otherwise as in waits.`,
+		version: analysis.Version,
+		runs:    1,
+		run:     serverOnlyCells,
+		slow:    true,
+	})
+	add(suite{
 		name: "waits-sampled",
 		about: `
 The waits of sampled systems, without metrics: 40 % and 10 % of the traces of 4,000 requests a side, 1 % of those of 20,000. The
@@ -31,6 +42,53 @@ truth is that of all requests. A limit is not to be stated.`,
 		slow:    true,
 	})
 }
+
+// serverOnly lets nobody record client spans, nor what they wait for.
+func serverOnly(s *sim.System) {
+	for _, v := range s.Services {
+		v.Spans.NoClient, v.Spans.ClientAfterPool, v.Spans.PoolEvents, v.Spans.PoolSpan = true, false, false, ""
+	}
+}
+
+// serverOnlyScenarios have waits of every kind, and what looks like them: work of the caller, the way between hosts, nothing.
+var serverOnlyScenarios = []string{
+	"mercury/client-wait", "mercury/server-queue", "mercury/service-time-pool", "mercury/load", "checkout/client-wait", "search/server-queue", "mesh/server-queue",
+	"mercury/null", "mercury/service-time", "mercury/network", "search/load", "checkout/service-time",
+}
+
+func serverOnlyCells(seed uint64, runs int) []cell {
+	all := waitView{
+		scenarios: serverOnlyScenarios, change: serverOnly, requests: waitRequests,
+		ahead:  newWaitGroup("all requests", 0.20, 0.20, 0.6),
+		owner:  &cell{name: "all requests: owner right", target: atLeast(0.95)},
+		wrong:  &cell{name: "all requests: owner wrong, not untraced", target: atMost(0.02)},
+		none:   &cell{name: "all requests: no queue where no call waits", target: atLeast(0.98)},
+		limit:  &cell{name: "all requests: limit inferred within 1 where it saturates", target: atLeast(0.95)},
+		silent: &cell{name: "all requests: no limit where no call waits", target: atLeast(0.98)},
+	}
+	inside := &cell{name: "40 %: true mean within [lo, hi]", target: atLeast(0.95)}
+	some := waitView{
+		scenarios: serverOnlyScenarios, change: serverOnly, requests: 2 * waitRequests, head: 0.4,
+		ahead:  &waitGroup{inside: inside},
+		owner:  &cell{name: "40 %: owner right"},
+		wrong:  &cell{name: "40 %: owner wrong, not untraced", target: atMost(0.02)},
+		none:   &cell{name: "40 %: no queue where no call waits", target: atLeast(0.98)},
+		silent: &cell{name: "40 %: no limit", target: atLeast(1)},
+	}
+	g := all.ahead
+	all.measure(seed, wanted(runs, g.mean.name, g.p99.name, g.inside.name, g.narrow.name, all.owner.name, all.wrong.name, all.none.name, all.limit.name, all.silent.name))
+	some.measure(seed, wanted(runs, inside.name, some.owner.name, some.wrong.name, some.none.name, some.silent.name))
+	found := append(g.cells(), *all.owner, *all.wrong, *all.none, *all.limit, *all.silent, *inside, *some.owner, *some.wrong, *some.none, *some.silent)
+	for i := range found {
+		if c := &found[i]; !c.target.met(c.share()) {
+			c.missed = mixedLeads
+		}
+	}
+	return found
+}
+
+// mixedLeads is what stops the cells of waits before server spans without client spans.
+const mixedLeads = "what a caller does before a call is in the same number, and takes longer when there is more to do; and where some calls wait for a place\nof the caller and others for one of the callee, only the queue that is the longer is told."
 
 // afterPool lets all client spans begin when a connection was got, and says so nowhere else.
 func afterPool(s *sim.System) {
