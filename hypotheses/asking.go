@@ -22,37 +22,38 @@ type PartKey struct {
 // current requests, and how long each stretch took on both sides.
 type Asking struct {
 	*Comparison
-	plans      []*graph.Plan // of the current side's counted requests
-	wasPlans   []*graph.Plan // of the baseline's
-	latency    []int64
-	ranked     []int32   // those requests by latency, once asked for
-	keys       []uint64  // of each of those requests
-	weights    []float64 // of those requests; a change of mix that was accepted is taken out of them
-	parts      [2]map[PartKey]*part
-	maps       [][4]*stats.RankMap // by slot and kind, once asked for
-	blocks     []int32             // of each request, for resampling
-	nblocks    int
-	slots      [2]map[graph.SlotID][]graph.SlotID // relative → absolute
-	attributes []*Attribute
-	mixSplit   *MixSplit // by the attribute of a change of mix
-	mixWithin  *within   // and among the requests with its value
-	untold     []string  // changes of mix of which too few requests tell
-	owned      [2][]ownCall
-	declared   []*declared
-	sayings    [2][]saying
-	inWait     [2]map[[2]int32]int64       // by request and step: the time in it that spans call a wait
-	totals     [2]map[graph.SlotID]callsOf // once asked for
-	found      []*queue
-	still      []*standstill
-	turned     []*turning
-	called     []*target
-	internal   []*target
-	changed    []count   // of those, the ones that are called more or less often
-	calls      [2]bySlot // calls by relative slot, once asked for
-	steps      [2]bySlot // steps by the relative slot whose work they are, once asked for
-	recorded   recorded
-	plain      []int64 // latencies of a replay of nothing, once asked for
-	clipped    float64 // share of requests that a replay of nothing does not give back to the nanosecond
+	plans        []*graph.Plan // of the current side's counted requests
+	wasPlans     []*graph.Plan // of the baseline's
+	latency      []int64
+	ranked       []int32   // those requests by latency, once asked for
+	keys         []uint64  // of each of those requests
+	weights      []float64 // of those requests; a change of mix that was accepted is taken out of them
+	parts        [2]map[PartKey]*part
+	maps         [][4]*stats.RankMap // by slot and kind, once asked for
+	blocks       []int32             // of each request, for resampling
+	nblocks      int
+	slots        [2]map[graph.SlotID][]graph.SlotID // relative → absolute
+	attributes   []*Attribute
+	mixSplit     *MixSplit // by the attribute of a change of mix
+	mixWithin    *within   // and among the requests with its value
+	untold       []string  // changes of mix of which too few requests tell
+	owned        [2][]ownCall
+	crowdedNodes map[graph.SlotID]*crowding // once asked for
+	declared     []*declared
+	sayings      [2][]saying
+	inWait       [2]map[[2]int32]int64       // by request and step: the time in it that spans call a wait
+	totals       [2]map[graph.SlotID]callsOf // once asked for
+	found        []*queue
+	still        []*standstill
+	turned       []*turning
+	called       []*target
+	internal     []*target
+	changed      []count   // of those, the ones that are called more or less often
+	calls        [2]bySlot // calls by relative slot, once asked for
+	steps        [2]bySlot // steps by the relative slot whose work they are, once asked for
+	recorded     recorded
+	plain        []int64 // latencies of a replay of nothing, once asked for
+	clipped      float64 // share of requests that a replay of nothing does not give back to the nanosecond
 }
 
 // A part is the lengths of one stretch on one side.

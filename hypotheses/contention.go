@@ -2,6 +2,7 @@ package hypotheses
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tailscope/tailscope/graph"
@@ -22,10 +23,8 @@ var contention = Cause{
 	},
 	find: func(a *Asking) []Finding {
 		var out []Finding
-		for _, slot := range a.nodes() {
-			if f, ok := a.crowded(slot); ok {
-				out = append(out, f)
-			}
+		for _, slot := range slices.Sorted(maps.Keys(a.crowds())) {
+			out = append(out, a.crowds()[slot].finding)
 		}
 		for _, b := range a.queues() {
 			if a.isLock(b) {
@@ -47,15 +46,37 @@ const (
 	minCrowd   = 40
 )
 
+// A crowding is a node whose work takes longer the more others run beside it.
+type crowding struct {
+	finding Finding
+	steeper bool    // surely so at the numbers of peers that both sides have seen
+	times   float64 // as long as it took, on average
+	demand  demand
+	load    float64 // the part of that, of its logarithm, that more work may bring
+}
+
+// crowds are the nodes that are crowded.
+func (a *Asking) crowds() map[graph.SlotID]*crowding {
+	if a.crowdedNodes == nil {
+		a.crowdedNodes = map[graph.SlotID]*crowding{}
+		for _, slot := range a.nodes() {
+			if c, ok := a.crowded(slot); ok {
+				a.crowdedNodes[slot] = c
+			}
+		}
+	}
+	return a.crowdedNodes
+}
+
 // A crowd is the own time of a node's calls by how many peers they had.
 type crowd struct {
 	alone, among *part
 	few, many    float64 // peers: at most few is alone, at least many is among others
 }
 
-// crowds splits both sides at the same numbers of peers: the quartiles of the
+// split splits both sides at the same numbers of peers: the quartiles of the
 // current side.
-func (a *Asking) crowds(slot graph.SlotID) (was, is crowd, ok bool) {
+func (a *Asking) split(slot graph.SlotID) (was, is crowd, ok bool) {
 	var peers []float64
 	for _, c := range a.ownCalls(summary.Current) {
 		if c.slot == slot {
@@ -70,7 +91,7 @@ func (a *Asking) crowds(slot graph.SlotID) (was, is crowd, ok bool) {
 	if many <= few {
 		return was, is, false
 	}
-	split := func(side int) crowd {
+	part := func(side int) crowd {
 		c := crowd{&part{}, &part{}, few, many}
 		for _, o := range a.ownCalls(side) {
 			if o.slot != slot {
@@ -85,13 +106,13 @@ func (a *Asking) crowds(slot graph.SlotID) (was, is crowd, ok bool) {
 		}
 		return c
 	}
-	was, is = split(summary.Baseline), split(summary.Current)
+	was, is = part(summary.Baseline), part(summary.Current)
 	return was, is, len(was.alone.ns) >= minCrowd && len(is.alone.ns) >= minCrowd && len(is.among.ns) >= minCrowd
 }
 
 // crowded finds nodes whose own time rose among peers and not alone, or is lengthened more by each of them.
-func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
-	was, is, ok := a.crowds(slot)
+func (a *Asking) crowded(slot graph.SlotID) (*crowding, bool) {
+	was, is, ok := a.split(slot)
 	part := 0.0
 	if ok {
 		part = is.byPeers(&was)
@@ -105,7 +126,7 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 		part = 0 // as many times longer among others as alone, or the crowded process is the slow one
 	}
 	if part < bothShare && z < doubtZ {
-		return Finding{}, false
+		return nil, false
 	}
 	f := a.serviceFinding(slot, a.work(slot))
 	f.Kind = "contention"
@@ -125,7 +146,7 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 			numbers("spans", len(is.among.ns), "ms", among0.mean()/1e6, is.among.mean()/1e6, prose.Sprintf("mean own time with %.2g or more others at work in the process", is.many)),
 			numbers("spans", len(is.alone.ns), "ms", was.alone.mean()/1e6, is.alone.mean()/1e6, prose.Sprintf("the same with at most %.2g", is.few)),
 		)
-		f.Check.Outcome = prose.Sprintf("%.0f %%: alone %s → %s, among %.2g or more %s → %s", 100*min(part, 1), prose.Ns(was.alone.mean()), prose.Ns(is.alone.mean()), is.many, prose.Ns(among0.mean()), prose.Ns(is.among.mean()))
+		f.Check.Outcome = prose.Sprintf("%.0f %%: with at most %.2g others %s → %s, with %.2g or more %s → %s", 100*min(part, 1), is.few, prose.Ns(was.alone.mean()), prose.Ns(is.alone.mean()), is.many, prose.Ns(among0.mean()), prose.Ns(is.among.mean()))
 	}
 	if z >= doubtZ {
 		f.Evidence = append(f.Evidence, numbers("spans", slope1.n, "%", 100*slope0.at, 100*slope1.at, "what one more at work in the same process adds to its own time"))
@@ -151,7 +172,23 @@ func (a *Asking) crowded(slot graph.SlotID) (Finding, bool) {
 		f.Below = work
 		f.Check.Against = true
 	}
-	return f, true
+	c := &crowding{steeper: z >= doubtZ}
+	if own := [2]float64{a.own(summary.Baseline, a.work(slot)).mean(), a.own(summary.Current, a.work(slot)).mean()}; own[0] > 0 {
+		c.times = own[1] / own[0]
+	}
+	if d, ok := a.demandOn(slot); ok {
+		c.demand, c.load = d, d.byLoad(c.times)
+	}
+	if c.load >= crowdShare {
+		f.Below = func(o *Finding) bool { return o.Kind == "load" && o.node == slot }
+		f.Open = true
+		if !c.weaker() {
+			f.Doubtful = true
+		}
+		f.Warnings = append(f.Warnings, "more comes than came: that the process can do less than it could is not shown")
+	}
+	c.finding = f
+	return c, true
 }
 
 // before is how long the calls among as many peers took before; if there were never so many, those alone.

@@ -11,10 +11,10 @@ var load = Cause{
 	Doc: Doc{
 		Kind:     "load",
 		Title:    "more, or burstier, arrivals at a queue",
-		Claim:    "The same queue with the same limit and the same holds has more to do: more calls, or calls in bursts.",
-		Supports: "The queue run again with the baseline's arrivals waits as the baseline did; arrivals per second, or their peaks, rose.",
+		Claim:    "The same queue with the same limit and the same holds has more to do: more calls, or calls in bursts; or more work comes than its CPUs do at once.",
+		Supports: "The queue run again with the baseline's arrivals waits as the baseline did; arrivals per second, or their peaks, rose. Of work that is crowded: what more comes can slow it so.",
 		Refutes:  "Arrivals and their peaks are as before, or holds or the limit changed instead.",
-		Mimics:   "client-wait and server-queue change the limit; service-time changes the holds; retries, call-count and mix-shift are where the arrivals come from.",
+		Mimics:   "client-wait and server-queue change the limit; service-time changes the holds; retries, call-count and mix-shift are where the arrivals come from; contention slows work that is no more than it was.",
 		Emit:     "unsampled request counters per instance and second.",
 	},
 	find: func(a *Asking) []Finding {
@@ -71,7 +71,7 @@ var load = Cause{
 			f.lengths = func(side, j int) (int64, bool) { return lengthIn(b.waits[side], j) }
 			out = append(out, f)
 		}
-		return append(out, a.turns("load")...)
+		return append(append(out, a.turns("load")...), a.crowdedByLoad()...)
 	},
 }
 

@@ -242,7 +242,7 @@ func (a *Asking) doubtLoad(slot graph.SlotID, f *Finding) {
 func (a *Asking) alone(slot graph.SlotID, f *Finding) {
 	b := a.crowding(slot)
 	f.Check.Ran, f.Check.Query = true, ""
-	was, is, crowds := a.crowds(slot)
+	was, is, crowds := a.split(slot)
 	if crowds {
 		f.Check.Outcome = prose.Sprintf("with at most %.2g others at work %s where it was %s, with %.2g or more %s where it was %s", is.few, prose.Ns(is.alone.mean()), prose.Ns(was.alone.mean()), is.many, prose.Ns(is.among.mean()), prose.Ns(was.before().mean()))
 	}

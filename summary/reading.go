@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tailscope/tailscope/graph"
 	"github.com/tailscope/tailscope/internal/parallel"
@@ -40,6 +41,9 @@ type Set struct {
 	// Metered is what request-duration metrics say of the sampling of an entry
 	// endpoint's requests, by run.
 	Metered map[trace.Endpoint][]*Metering
+
+	working sync.Once
+	work    *Work
 }
 
 // A Reading is the sets of an analysis under one Dict, after the last merge.
