@@ -83,6 +83,15 @@ func Rank(c *Comparison) *Ranking {
 			mix = append(mix, f)
 		}
 	}
+	explain := func(f *Finding, replayed []int64) {
+		f.Explains, f.Lo, f.Hi = a.effect(replayed, a.weights, a.weights)
+		if sign < 0 {
+			f.Explains, f.Lo, f.Hi = -f.Explains, -f.Hi, -f.Lo
+		}
+		if a.worth(f.Explains, change) {
+			f.Target = a.atTarget(f, target, replayed, a.weights, a.weights, sign)
+		}
+	}
 	var asked []*Finding
 	effects := a.effects()
 	for _, cause := range Catalogue {
@@ -93,18 +102,13 @@ func Rank(c *Comparison) *Ranking {
 			a.follow(&f)
 			asked = append(asked, &f)
 			replayed := a.put(&f)
-			effects.do(func() {
-				f.Explains, f.Lo, f.Hi = a.effect(replayed, a.weights, a.weights)
-				if sign < 0 {
-					f.Explains, f.Lo, f.Hi = -f.Explains, -f.Hi, -f.Lo
-				}
-				if a.worth(f.Explains, change) {
-					f.Target = a.atTarget(&f, target, replayed, a.weights, a.weights, sign)
-				}
-			})
+			effects.do(func() { explain(&f, replayed) })
 		}
 	}
 	effects.wait()
+	if sign > 0 {
+		asked = a.ofOnePlace(asked, func(f *Finding) { explain(f, a.put(f)) })
+	}
 	var found []Finding
 	var small []*Finding
 	lengths := 0
