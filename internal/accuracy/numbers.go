@@ -9,6 +9,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -117,6 +118,9 @@ func numbersOf(p *packages.Package) []number {
 						continue
 					}
 					x, _ := constant.Float64Val(constant.ToFloat(o.(*types.Const).Val()))
+					if math.Abs(x) >= 1<<53 {
+						continue // it stands for something that there is not
+					}
 					out = append(out, number{
 						file: filepath.Base(filepath.Dir(file)) + "/" + filepath.Base(file), name: o.Name(), value: x, object: o, pos: o.Pos(),
 						text:  string(src[p.Fset.Position(e.Pos()).Offset:p.Fset.Position(e.End()).Offset]),
