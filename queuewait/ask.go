@@ -151,7 +151,9 @@ type trip struct {
 	low                 float64 // floorQuantile of both ways together
 	there, back         float64 // medians
 	meanThere, meanBack float64
-	slack               int64 // the worst of the clocks
+	seBack              float64 // standard error of meanBack
+	served              float64 // mean time in the callee
+	slack               int64   // the worst of the clocks
 }
 
 func tripOf(calls []Call) trip {
@@ -167,6 +169,11 @@ func tripOf(calls []Call) trip {
 		r.meanThere, r.meanBack = r.meanThere+float64(t)/float64(len(calls)), r.meanBack+float64(all-t)/float64(len(calls))
 		r.slack = max(r.slack, x.Slack)
 	}
+	for j, b := range bs {
+		r.served += float64(calls[j].Served.Duration()) / float64(len(calls))
+		r.seBack += (float64(b) - r.meanBack) * (float64(b) - r.meanBack) / float64(len(calls))
+	}
+	r.seBack = math.Sqrt(r.seBack / float64(len(calls)))
 	radix.Ints(gaps)
 	radix.Ints(ts)
 	radix.Ints(bs)
@@ -202,9 +209,12 @@ func (a *asker) sides() {
 	case moved && there > wayShare*(there+back) && back > wayShare*(there+back) && low > leastShare*(there+back):
 		a.say("sides", Network, "the least time between client and server span rose by %s, on both ways", prose.Ns(low))
 	case late > minLate && late > 3*math.Abs(early) && late > 2*float64(is.slack) && !(moved && low > leastShare*late):
-		own, inTime := a.lateness(func(k EdgeKey) bool { return k.Caller == a.key.Caller })
-		all, too := a.lateness(func(k EdgeKey) bool { return k.Target == a.key.Target && k.Caller != a.key.Caller })
+		own, inTime, most := a.lateness(func(k EdgeKey) bool { return k.Caller == a.key.Caller }, is.served)
+		all, too, _ := a.lateness(func(k EdgeKey) bool { return k.Target == a.key.Target && k.Caller != a.key.Caller }, 0)
 		switch {
+		case own >= minWaits && inTime < othersLate*late && most >= othersLate*late:
+			a.say("sides", "", "only the way back became longer, by %s on average: %d answers of other callees came to %s %s later, and may be as late when calls last as long (%s)", prose.Ns(late), own, a.name(a.key.Caller), signed(inTime), signed(most))
+			return
 		case own >= minWaits && inTime < othersLate*late:
 			a.v.OnlyTo = own
 			a.say("sides", Network, "only the way back became longer, by %s on average, and only of these calls: %d answers of other callees came to %s as before (%s)", prose.Ns(late), own, a.name(a.key.Caller), signed(inTime))
@@ -225,18 +235,29 @@ func (a *asker) sides() {
 // show if it is the callee's answers that are late.
 const othersLate, callersLate = 0.25, 0.5
 
-// lateness is how many calls other edges have, and by how much more the mean way back of those took.
-func (a *asker) lateness(of func(EdgeKey) bool) (n int, late float64) {
-	sum := int64(0) // of whole ns: the edges come in no order
+// lateness is how many calls other edges have, and by how much more the mean way back of those took; most is what that
+// may be, but for chance, of calls that last so long in the callee. A caller calls while it goes on: that it stands still when
+// an answer comes is the likelier the longer that takes.
+func (a *asker) lateness(of func(EdgeKey) bool, lasting float64) (n int, late, most float64) {
+	sum, would, square := int64(0), int64(0), int64(0) // of whole ns: the edges come in no order
 	for k, is := range a.calls[1] {
 		was := a.calls[0][k]
 		if k == a.key || k.Site != Between || !of(k) || len(was) < minWaits || len(is) < minWaits {
 			continue
 		}
 		n += len(is)
-		sum += int64(float64(len(is)) * (tripOf(is).meanBack - tripOf(was).meanBack))
+		before, now := tripOf(was), tripOf(is)
+		late := now.meanBack - before.meanBack
+		sum += int64(float64(len(is)) * late)
+		times := 1.0
+		if chance := 2 * math.Hypot(before.seBack, now.seBack); late > chance && now.served > 0 {
+			times = max(1, lasting/now.served) // of what is there at all
+		}
+		would += int64(float64(len(is)) * late * times)
+		se := float64(len(is)) * math.Hypot(before.seBack, now.seBack) * times
+		square += int64(se * se / 1e6)
 	}
-	return n, float64(sum) / float64(max(1, n))
+	return n, float64(sum) / float64(max(1, n)), (float64(would) + 2*math.Sqrt(float64(square))*1e3) / float64(max(1, n))
 }
 
 func signed(ns float64) string {
