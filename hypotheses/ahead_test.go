@@ -77,7 +77,7 @@ func TestQueuesWithoutClientSpansAreCauses(t *testing.T) {
 	}{
 		{"the caller's pool shrank", pooled, with(pooled, func(x *window) { x.pool = 2 }), "client-wait", "front", Strong, ""},
 		{"the desk's workers are fewer", staffed, with(staffed, func(x *window) { x.workers = 2 }), "server-queue", "desk", Strong, ""},
-		{"the desk is slower and fills the pool", with(two, func(x *window) { x.pool = 3 }), with(two, func(x *window) { x.pool, x.work = 3, 46 }), "service-time", "desk", Strong, ""},
+		{"the desk is slower and fills the pool", with(two, func(x *window) { x.pool = 3 }), with(two, func(x *window) { x.pool, x.work = 3, 46 }), "service-time", "desk", Moderate, "desk records no client spans"},
 		{"more calls for the same pool", with(two, func(x *window) { x.pool, x.gap = 2, 25 }), with(two, func(x *window) { x.pool = 2 }), "load", "front", Strong, ""},
 		{"fewer places between two processes", with(one, func(x *window) { x.pool = 6 }), with(one, func(x *window) { x.pool = 2 }), "", "", Weak, "nothing tells whose queue it is"},
 		{"the caller works longer", two, with(two, func(x *window) { x.own = 70 }), "service-time", "front", Weak, "front records no client span for ask of desk"},

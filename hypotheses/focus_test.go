@@ -39,7 +39,7 @@ func TestCausesAreAskedAboutTheQuantileThatShowsTheChange(t *testing.T) {
 		t.Errorf("focus %g: exports alone make p99, and near it nothing else shows", r.Focus)
 	}
 	f := first(t, r)
-	if f.Kind != "service-time" || f.Service != "prices" || f.Strength != Strong {
+	if f.Kind != "service-time" || f.Service != "prices" || f.Strength != Moderate {
 		t.Errorf("first: %s %s, %s", f.Kind, f.Service, f.Strength)
 	}
 	d := c.Pair.Delta(r.Focus, 0.95)

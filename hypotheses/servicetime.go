@@ -198,6 +198,7 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 	if !uninstrumented {
 		a.alone(a.workOf(slot), &f)
 		a.doubtUnseen(&f, work, lengths)
+		a.doubtUnrecorded(&f, s.Callee.Service)
 		a.doubtLoad(slot, &f)
 	}
 	return f

@@ -93,6 +93,26 @@ func (a *Asking) doubtUnseen(f *Finding, work []graph.SlotID, lengths [2][]laste
 	}
 }
 
+// doubtUnrecorded says of the work of a service that records no client spans, though it calls others or nobody records any,
+// that calls of what has no spans either are in it.
+func (a *Asking) doubtUnrecorded(f *Finding, service trace.StringID) {
+	if f.Doubtful {
+		return
+	}
+	nobody, calls := true, false
+	for id := range graph.SlotID(a.Reading.Dict.Slots()) {
+		s := a.Reading.Dict.SlotAt(id)
+		if s.Caller.Service == service {
+			return
+		}
+		nobody = nobody && s.Caller.Service == 0
+		calls = calls || s.Parent != graph.NoSlot && s.Caller.Service == 0 && s.Callee.Service != service && a.Reading.Dict.SlotAt(s.Parent).Callee.Service == service
+	}
+	if nobody || calls {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("%s records no client spans: its calls of what has no spans of its own, such as a database, are in this time", f.Service))
+	}
+}
+
 // leftUnseen is a slot of calls by work without client spans that were waited for in the baseline and are not now.
 func (a *Asking) leftUnseen(work []graph.SlotID) graph.SlotID {
 	for _, slot := range slices.Sorted(maps.Keys(a.slots[summary.Current])) {

@@ -21,6 +21,7 @@ func TestNumbersThatCanBeSet(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s = %s = %v, whole %v", n.name, n.text, n.value, n.whole))
 	}
 	want := []string{
+		"late = 5 = 5, whole true",
 		"share = 0.5 = 0.5, whole false",
 		"few = 3 = 3, whole true",
 		"pause = 2 * time.Millisecond = 2e+06, whole true",
@@ -31,19 +32,28 @@ func TestNumbersThatCanBeSet(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 
-	file, err := filepath.Abs("testdata/numbers/numbers.go")
-	if err != nil {
-		t.Fatal(err)
+	dial := func(name string) string {
+		file, err := filepath.Abs("testdata/numbers/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(apply(src, s.edits[file]))
 	}
-	src, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+	other := dial("late.go")
+	for _, line := range []string{`; import "time"`, `t.d > dial.Read[time.Duration](0)`} {
+		if !strings.Contains(other, line) {
+			t.Errorf("%q is not in\n%s", line, other)
+		}
 	}
-	dialled := string(apply(src, s.edits[file]))
+	dialled := dial("numbers.go")
 	for _, line := range []string{
 		`package numbers; import "github.com/tailscope/tailscope/internal/accuracy/dial"`,
-		`return x > -dial.Read[float64](0) && n < 2*dial.Read[int64](1)*dial.Read[int64](4) && d < dial.Read[time.Duration](2) &&`,
-		`len(cells) > dial.Read[int](3)`,
+		`return x > -dial.Read[float64](1) && n < 2*dial.Read[int64](2)*dial.Read[int64](5) && d < dial.Read[time.Duration](3) &&`,
+		`len(cells) > dial.Read[int](4)`,
 		`cells [size]int`,
 		`const within = 1_000`,
 	} {
@@ -51,7 +61,7 @@ func TestNumbersThatCanBeSet(t *testing.T) {
 			t.Errorf("%q is not in\n%s", line, dialled)
 		}
 	}
-	for _, text := range []string{dialled, string(s.dialSource())} {
+	for _, text := range []string{dialled, other, string(s.dialSource())} {
 		if _, err := parser.ParseFile(token.NewFileSet(), "", text, 0); err != nil {
 			t.Error(err)
 		}

@@ -184,6 +184,11 @@ func fixedIn(f *ast.File, info *types.Info) map[types.Object]bool {
 // dial turns the uses of numbers in a file into reads.
 func (s *source) dial(p *packages.Package, f *ast.File, index map[types.Object]int) {
 	file := p.Fset.Position(f.Pos()).Filename
+	imported := map[string]bool{}
+	for _, i := range f.Imports {
+		imported[strings.Trim(i.Path.Value, `"`)] = true
+	}
+	imports := "; import " + `"` + dialPackage + `"`
 	var around []ast.Node // what is inspected, from the file inwards
 	ast.Inspect(f, func(n ast.Node) bool {
 		if n == nil {
@@ -200,18 +205,27 @@ func (s *source) dial(p *packages.Package, f *ast.File, index map[types.Object]i
 			return true
 		}
 		at := p.Fset.Position(id.Pos()).Offset
-		s.edits[file] = append(s.edits[file], edit{at, at + len(id.Name), fmt.Sprintf("dial.Read[%s](%d)", typeOf(p, around), i)})
+		s.edits[file] = append(s.edits[file], edit{at, at + len(id.Name), fmt.Sprintf("dial.Read[%s](%d)", types.TypeString(typeOf(p, around), func(other *types.Package) string {
+			if other == p.Types {
+				return ""
+			}
+			if path := other.Path(); !imported[path] { // the type of what a number is held against, declared elsewhere
+				imported[path] = true
+				imports += "; import " + `"` + path + `"`
+			}
+			return other.Name()
+		}), i)})
 		return true
 	})
 	if len(s.edits[file]) > 0 {
 		at := p.Fset.Position(f.Name.End()).Offset
-		s.edits[file] = append(s.edits[file], edit{at, at, "; import " + `"` + dialPackage + `"`})
+		s.edits[file] = append(s.edits[file], edit{at, at, imports})
 	}
 }
 
 // typeOf is the type that the last of nested expressions has where it is used: that of the outermost constant
 // expression that it is part of, since parts of those keep no type of their own.
-func typeOf(p *packages.Package, around []ast.Node) string {
+func typeOf(p *packages.Package, around []ast.Node) types.Type {
 	var t types.Type
 	for _, n := range slices.Backward(around) {
 		e, ok := n.(ast.Expr)
@@ -223,12 +237,7 @@ func typeOf(p *packages.Package, around []ast.Node) string {
 			break
 		}
 	}
-	return types.TypeString(types.Default(t), func(other *types.Package) string {
-		if other == p.Types {
-			return ""
-		}
-		return other.Name()
-	})
+	return types.Default(t)
 }
 
 // build makes this program anew, with numbers that can be set.

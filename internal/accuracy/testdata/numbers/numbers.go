@@ -14,6 +14,8 @@ const (
 	name  = "share" // no number
 )
 
+type timer struct{ d time.Duration }
+
 type kind uint8
 
 const (
