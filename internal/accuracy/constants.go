@@ -147,10 +147,18 @@ func sensitivity(which, match *regexp.Regexp, path string) error {
 		}
 		return sum(after, before).String()
 	}
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	asTheyAre := fmt.Sprintf("As they are, of %d incidents: %v.", len(incidents), sum(before, before))
+	kept, lines := keptRows(string(doc), asTheyAre)
 	var rows []string
-	unread := 0
 	for i, n := range s.numbers {
 		if !which.MatchString(n.file + " " + n.name) {
+			if row := kept[n.row()]; row != "" {
+				rows = append(rows, row)
+			}
 			continue
 		}
 		by := 0
@@ -160,28 +168,48 @@ func sensitivity(which, match *regexp.Regexp, path string) error {
 			}
 		}
 		if by == 0 {
-			unread++
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s | 0 | | |", n.name, n.file, n.text))
+			rows = append(rows, n.row()+" 0 | | |")
 			continue
 		}
-		row := fmt.Sprintf("| %s | %s | %s | %d | %s | %s |", n.name, n.file, n.text, by, moved(i, 0.5), moved(i, 2))
+		row := fmt.Sprintf("%s %d | %s | %s |", n.row(), by, moved(i, 0.5), moved(i, 2))
 		fmt.Fprintln(os.Stderr, row)
 		rows = append(rows, row)
-	}
-	doc, err := os.ReadFile(path)
-	if err != nil {
-		return err
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n## %s\n\n", begin(constantsName), constantsName)
 	fmt.Fprintf(&b, `How the ranking moves when a constant of the causes or of the waits is halved or doubled. Each entry counts incidents: a planted cause
 first, all of them in three, another cause first that is not weak, a false alarm, and those that lead with another cause or another
-strength than with the constants as they are. As they are, of %d incidents: %v. A whole number is halved downwards; — where that is
+strength than with the constants as they are. %s A whole number is halved downwards; — where that is
 nothing. Read: by the analysis of how many of the incidents; the others cannot move.
 
-%s, commit %s, `+"`go run ./internal/accuracy -cache DIR -constants '%s' -only '%s'`\n\n", len(incidents), sum(before, before),
+%s%s, commit %s, `+"`go run ./internal/accuracy -cache DIR -constants '%s' -only '%s'`\n\n", asTheyAre, lines,
 		time.Now().UTC().Format(time.DateOnly), commit(), which, match)
 	b.WriteString("| constant | file | value | read | halved | doubled |\n|---|---|---:|---:|---:|---:|\n")
 	b.WriteString(strings.Join(rows, "\n") + "\n" + end(constantsName))
 	return os.WriteFile(path, []byte(replace(string(doc), constantsName, b.String())), 0o644)
 }
+
+// keptRows are the rows of the recorded section by how they begin, and the lines that say how they came there, if the
+// incidents came to the same when they were measured.
+func keptRows(doc, asTheyAre string) (rows map[string]string, lines string) {
+	from, to := strings.Index(doc, begin(constantsName)), strings.Index(doc, end(constantsName))
+	if from < 0 || to < from || !strings.Contains(doc[from:to], asTheyAre) {
+		return nil, ""
+	}
+	rows = map[string]string{}
+	for _, m := range constantRow.FindAllStringSubmatch(doc[from:to], -1) {
+		rows[m[1]] = m[0]
+	}
+	for _, line := range constantLine.FindAllString(doc[from:to], -1) {
+		lines += line + "\n\n"
+	}
+	return rows, lines
+}
+
+var (
+	constantRow  = regexp.MustCompile(`(?m)^(\| \w+ \| \S+\.go \| .+? \|) .*$`)
+	constantLine = regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\d, commit .*$`)
+)
+
+// row is how the number's row begins.
+func (n number) row() string { return fmt.Sprintf("| %s | %s | %s |", n.name, n.file, n.text) }
