@@ -52,6 +52,8 @@ type Done struct {
 type Work struct {
 	Crowds map[graph.ProcID]*Crowd
 	Done   map[trace.Endpoint]*Done
+
+	outer []int32 // scratch of add
 }
 
 func newWork() *Work {
@@ -75,20 +77,20 @@ func (w *Work) done(e trace.Endpoint) *Done {
 // add adds the work for one request.
 func (w *Work) add(c *Calibration, r *graph.Record, p *graph.Plan) {
 	weight := float64(r.Weight) / graph.OneRequest
-	outer := func(call int32) int32 { // the call with which the request came to the process
-		for call != 0 && r.Calls[r.Calls[call].Parent].Work.Seen() && r.Calls[r.Calls[call].Parent].Work.Proc == r.Calls[call].Work.Proc {
-			call = r.Calls[call].Parent
-		}
-		return call
-	}
 	of := func(call int32) *Done { return w.done(c.Dict.SlotAt(r.Calls[call].Slot).Callee) }
+	outer := w.outer[:0] // of each call, that with which the request came to its process
 	for i := range r.Calls {
-		if r.Calls[i].Work.Seen() && outer(int32(i)) == int32(i) {
+		x := &r.Calls[i]
+		outer = append(outer, int32(i))
+		if up := &r.Calls[max(x.Parent, 0)]; i > 0 && x.Work.Seen() && up.Work.Seen() && up.Work.Proc == x.Work.Proc {
+			outer[i] = outer[x.Parent]
+		} else if x.Work.Seen() {
 			d := of(int32(i))
 			d.N++
 			d.Calls += weight
 		}
 	}
+	w.outer = outer
 	c.OwnWork(r, p, func(call int32, k int) {
 		st, work := &p.Steps[k], &r.Calls[call].Work
 		if !work.Seen() || st.NS <= 0 {
@@ -96,7 +98,7 @@ func (w *Work) add(c *Calibration, r *graph.Record, p *graph.Plan) {
 		}
 		x := w.crowd(work.Proc)
 		x.starts, x.ends = append(x.starts, st.At-trace.Time(st.NS)), append(x.ends, st.At)
-		of(outer(call)).NS += weight * float64(st.NS)
+		of(outer[call]).NS += weight * float64(st.NS)
 	})
 }
 
