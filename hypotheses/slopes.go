@@ -179,9 +179,10 @@ func (s slope) most(was slope) float64 {
 	return min(s.at+surely*s.se, s.at-was.at+surely*math.Hypot(s.se, was.se))
 }
 
-// above is by how many standard errors the slope is greater than it was; zero where it is not by enough to matter.
+// above is by how many standard errors the slope is greater than it was; zero where it is not by enough to matter. A slope
+// below nothing is error: nobody's work is made shorter by others beside it.
 func (s slope) above(was slope) float64 {
-	d := s.at - was.at
+	d := s.at - max(was.at, 0)
 	if !(d >= steeper) {
 		return 0
 	}

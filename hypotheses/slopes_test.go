@@ -2,6 +2,7 @@ package hypotheses
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -189,5 +190,17 @@ func TestLongerWorkIsAsStrongAsItsRivalIsRefuted(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Nobody's work is made shorter by others beside it: a slope that rises from below nothing to nothing did not rise.
+func TestSlopeBelowNothing(t *testing.T) {
+	is := slope{at: 0.01, se: 0.02, n: 800}
+	if z := is.above(slope{at: -0.12, se: 0.05, n: 800}); z != 0 {
+		t.Errorf("%.2g standard errors above a slope of less than nothing", z)
+	}
+	is.at = 0.15
+	if z, want := is.above(slope{at: -0.12, se: 0.05, n: 800}), 0.15/math.Hypot(0.02, 0.05); math.Abs(z-want) > 1e-9 {
+		t.Errorf("%.3g standard errors above nothing, want %.3g", z, want)
 	}
 }
