@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -82,6 +83,46 @@ func TestNumbersMultiplied(t *testing.T) {
 	} {
 		if x, ok := c.n.times(c.by); ok != c.ok || ok && x != c.want {
 			t.Errorf("%v times %g is %g, %v; want %g, %v", c.n.value, c.by, x, ok, c.want, c.ok)
+		}
+	}
+}
+
+// The recorded section is of constants that there are: a row whose constant has gone or has another value is stale.
+func TestRecordedConstants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads all sources")
+	}
+	doc, err := os.ReadFile("../../docs/accuracy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to := strings.Index(string(doc), begin(constantsName)), strings.Index(string(doc), end(constantsName))
+	if from < 0 || to < from {
+		t.Fatal("no section " + constantsName)
+	}
+	var paths []string
+	for _, p := range dialled {
+		paths = append(paths, "../../"+p)
+	}
+	s, err := sourceOf(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := map[string]string{}
+	for _, n := range s.numbers {
+		is[n.file+" "+n.name] = n.text
+	}
+	rows := regexp.MustCompile(`(?m)^\| (\w+) \| (\S+\.go) \| (.+?) \|`).FindAllStringSubmatch(string(doc)[from:to], -1)
+	recorded := map[string]bool{}
+	for _, r := range rows {
+		recorded[r[2]+" "+r[1]] = true
+		if text, ok := is[r[2]+" "+r[1]]; !ok || text != r[3] {
+			t.Errorf("%s of %s is recorded as %s, and is %q", r[1], r[2], r[3], text)
+		}
+	}
+	for _, n := range s.numbers {
+		if strings.HasPrefix(n.file, "hypotheses/") && !recorded[n.file+" "+n.name] {
+			t.Errorf("%s of %s is not recorded", n.name, n.file)
 		}
 	}
 }
