@@ -25,7 +25,9 @@ shop GET_/ 25..125ms server host=s
 		t.Fatal(err)
 	}
 	s := New()
-	s.AddSpans(store, func(*trace.Store, trace.SpanRef, bool) graph.Judgement { return graph.Judgement{Weight: 2 * graph.OneRequest} })
+	s.AddSpans(store, func(*trace.Store, trace.SpanRef, bool) graph.Judgement {
+		return graph.Judgement{Weight: 2 * graph.OneRequest}
+	})
 	r := Read(nil, []*Summary{s}, Options{})
 	w := r.Sets[Current].Work()
 	got := map[string]Done{}
