@@ -180,9 +180,9 @@ func sensitivity(which, match *regexp.Regexp, path string) error {
 	fmt.Fprintf(&b, `How the ranking moves when a constant of the causes or of the waits is halved or doubled. Each entry counts incidents: a planted cause
 first, all of them in three, another cause first that is not weak, a false alarm, and those that lead with another cause or another
 strength than with the constants as they are. %s A whole number is halved downwards; — where that is
-nothing. Read: by the analysis of how many of the incidents; the others cannot move.
+nothing. Read: by the analysis of how many of the incidents; the others cannot move. Of %d constants %d move anything.
 
-%s%s, commit %s, `+"`go run ./internal/accuracy -cache DIR -constants '%s' -only '%s'`\n\n", asTheyAre, lines,
+%s%s, commit %s, `+"`go run ./internal/accuracy -cache DIR -constants '%s' -only '%s'`\n\n", asTheyAre, len(rows), moving(rows, sum(before, before).String()), lines,
 		time.Now().UTC().Format(time.DateOnly), commit(), which, match)
 	b.WriteString("| constant | file | value | read | halved | doubled |\n|---|---|---:|---:|---:|---:|\n")
 	b.WriteString(strings.Join(rows, "\n") + "\n" + end(constantsName))
@@ -213,3 +213,17 @@ var (
 
 // row is how the number's row begins.
 func (n number) row() string { return fmt.Sprintf("| %s | %s | %s |", n.name, n.file, n.text) }
+
+// moving is how many rows say that something is other than as the constants are.
+func moving(rows []string, asTheyAre string) (n int) {
+	for _, row := range rows {
+		cells := strings.Split(row, " | ")
+		if slices.ContainsFunc(cells[len(cells)-2:], func(c string) bool {
+			c = strings.Trim(c, "| ")
+			return strings.Contains(c, ",") && c != asTheyAre || c == "fails"
+		}) {
+			n++
+		}
+	}
+	return n
+}

@@ -126,3 +126,16 @@ func TestRecordedConstants(t *testing.T) {
 		}
 	}
 }
+
+func TestRowsThatMove(t *testing.T) {
+	rows := []string{
+		"| a | x/y.go | 1 | 3 | 13, 13, 0, 0, 0 | 13, 13, 0, 0, 0 |",
+		"| b | x/y.go | 1 | 3 | — | 12, 13, 1, 0, 1 |",
+		"| c | x/y.go | 1 | 0 | | |",
+		"| d | x/y.go | 0.5 | 3 | 13, 13, 0, 0, 2 | — |",
+		"| e | x/y.go | 0.5 | 3 | fails | 13, 13, 0, 0, 0 |",
+	}
+	if n := moving(rows, "13, 13, 0, 0, 0"); n != 3 {
+		t.Errorf("%d rows move, want 3", n)
+	}
+}
