@@ -134,10 +134,10 @@ func (a *Asking) crowded(slot graph.SlotID) (*crowding, bool) {
 	f.Claim = fmt.Sprintf("%s of %s takes longer the more others run beside it", op, f.Service)
 	f.Evidence, f.Against = nil, nil
 	f.Check = Check{
-		Question: fmt.Sprintf("how much of the rise of %s among others is missing when it is alone?", op),
+		Question: fmt.Sprintf("how much of the rise of %s among many others is missing among few?", op),
 		Rival:    "service-time: it is slower at every load",
 		IfThis:   "most of it: it is slower the more others are inside",
-		IfRival:  "little: it is as much slower alone",
+		IfRival:  "little: it is as much slower among few",
 		Ran:      true,
 	}
 	if part >= bothShare {

@@ -113,7 +113,7 @@ func (a *Asking) crowdedByLoad() []Finding {
 			continue
 		}
 		f, d := c.finding, c.demand
-		f.Kind, f.Against, f.Doubtful, f.Warnings, f.Below = "load", nil, false, nil, nil
+		f.Kind, f.Against, f.Doubtful, f.Open, f.Warnings, f.Below = "load", nil, false, false, nil, nil // those are contention's
 		_, _, op := a.names(slot)
 		f.Claim = prose.Sprintf("%s gets %.3g calls a second where it was %.3g, and they share what it works with", f.Service, d.calls[1], d.calls[0])
 		f.Evidence = append([]Evidence{ // what is shared is contention's

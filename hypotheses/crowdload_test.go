@@ -91,7 +91,7 @@ func TestMoreWorkThanCPUs(t *testing.T) {
 		} {
 			_, r := comparedOf(t, graph.OneRequest, base, c.draw(10*seed+2))
 			f := first(t, r)
-			if string(f.Kind) != c.want || f.Service != "pay" || f.Strength == Weak {
+			if string(f.Kind) != c.want || f.Service != "pay" || f.Strength != Strong {
 				t.Errorf("seed %d, %s: %q, %v", seed, c.name, kinds(r), f.Warnings)
 			}
 			if f.Kind != "load" {

@@ -1,6 +1,7 @@
 package hypotheses
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -38,15 +39,7 @@ func (a *Asking) ofOnePlace(asked []*Finding, explain func(*Finding)) []*Finding
 			continue
 		}
 		delete(members, k)
-		lead := slices.MaxFunc(list, func(x, y *Finding) int {
-			switch {
-			case x.Explains < y.Explains:
-				return -1
-			case x.Explains > y.Explains:
-				return 1
-			}
-			return 0
-		})
+		lead := slices.MaxFunc(list, func(x, y *Finding) int { return cmp.Compare(x.Explains, y.Explains) })
 		list = slices.DeleteFunc(slices.Clone(list), func(m *Finding) bool { return !a.longerAlike(lead, m) })
 		if len(list) < 2 {
 			continue
@@ -111,7 +104,7 @@ func (a *Asking) joined(lead *Finding, list []*Finding) *Finding {
 			continue
 		}
 		was, is := a.lengthsOf(summary.Baseline, m), a.lengthsOf(summary.Current, m)
-		one.Evidence = append(one.Evidence, numbers("spans", len(is.ns), "ms", was.mean()/1e6, is.mean()/1e6, "mean own time of "+m.Operation+" elsewhere in the request, as much longer"))
+		one.Evidence = append(one.Evidence, numbers("spans", len(is.ns), "ms", was.mean()/1e6, is.mean()/1e6, "mean own time of "+m.Operation+" at another place of the request"))
 		one.Doubtful, one.Open = one.Doubtful || m.Doubtful, one.Open || m.Open
 	}
 	one.Factor = func(j int, p *graph.Plan, values []int64) {

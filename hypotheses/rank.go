@@ -316,15 +316,7 @@ func (a *Asking) put(f *Finding) []int64 {
 func (a *Asking) left(found []Finding, sign, q float64) Effect {
 	plans := a.plans
 	var factors []Factor
-	own := map[graph.SlotID]bool{} // goes back once, whatever made it longer
-	for i := range found {
-		f := &found[i]
-		if f.own {
-			if own[f.node] {
-				continue
-			}
-			own[f.node] = true
-		}
+	for _, f := range once(found, nil) {
 		if f.Plans != nil {
 			plans = make([]*graph.Plan, len(a.plans))
 			for j := range plans {

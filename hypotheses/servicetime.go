@@ -183,7 +183,7 @@ func (a *Asking) serviceFinding(slot graph.SlotID, work []graph.SlotID) Finding 
 		Question: fmt.Sprintf("is the own time of %s as much longer when few requests are in it?", op),
 		Rival:    "contention: it is longer the more others run beside it",
 		IfThis:   "yes, at every load",
-		IfRival:  "no: most of the rise is missing when it is alone",
+		IfRival:  "no: most of the rise is missing among few",
 		Query:    fmt.Sprintf("take a profile of %s %s at the baseline's and at the current version, and compare the stretch", f.Service, op),
 	}
 	if f.Service != "" && is.mean() > 0 {
@@ -263,7 +263,7 @@ func (a *Asking) alone(slot graph.SlotID, f *Finding) {
 	if crowds {
 		if part := is.byPeers(&was); part >= bothShare {
 			f.Check.Against = true
-			f.Against = append(f.Against, says("spans", len(is.among.ns), "%.0f %% of the rise among others is missing alone: %s", 100*part, f.Check.Outcome))
+			f.Against = append(f.Against, says("spans", len(is.among.ns), "%.0f %% of the rise among many others is missing among few: %s", 100*part, f.Check.Outcome))
 			return
 		}
 	}

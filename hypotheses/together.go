@@ -105,23 +105,30 @@ func (a *Asking) takes(found []Finding, more []*Finding) float64 {
 	return a.quantile(a.latency, a.weights) - a.quantile(a.replay(factors(found, more)...), a.weights)
 }
 
-// factors is what puts findings back in one replay: own work once, whatever made it longer.
+// factors is what puts findings back in one replay of the requests' own plans.
 func factors(found []Finding, more []*Finding) []Factor {
 	var out []Factor
+	for _, f := range once(found, more) {
+		if f.Plans == nil {
+			out = append(out, f.Factor)
+		}
+	}
+	return out
+}
+
+// once is the findings that are put back together: own work goes back once, whatever made it longer.
+func once(found []Finding, more []*Finding) []*Finding {
+	var out []*Finding
 	own := map[graph.SlotID]bool{}
 	add := func(f *Finding) {
-		if f.own {
-			if own[f.node] {
-				return
-			}
-			own[f.node] = true
+		if f.own && own[f.node] {
+			return
 		}
-		out = append(out, f.Factor)
+		own[f.node] = own[f.node] || f.own
+		out = append(out, f)
 	}
 	for i := range found {
-		if found[i].Plans == nil {
-			add(&found[i])
-		}
+		add(&found[i])
 	}
 	for _, f := range more {
 		add(f)

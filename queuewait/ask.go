@@ -249,15 +249,17 @@ func (a *asker) lateness(of func(EdgeKey) bool, lasting float64) (n int, late, m
 		before, now := tripOf(was), tripOf(is)
 		late := now.meanBack - before.meanBack
 		sum += int64(float64(len(is)) * late)
+		se := math.Hypot(before.seBack, now.seBack)
 		times := 1.0
-		if chance := 2 * math.Hypot(before.seBack, now.seBack); late > chance && now.served > 0 {
-			times = max(1, lasting/now.served) // of what is there at all
+		if late > 2*se && now.served > 0 { // it is there: of longer calls it would be more
+			times = max(1, lasting/now.served)
 		}
-		would += int64(float64(len(is)) * late * times)
-		se := float64(len(is)) * math.Hypot(before.seBack, now.seBack) * times
-		square += int64(se * se / 1e6)
+		many := float64(len(is)) * times
+		would += int64(many * late)
+		square += int64(many * many * se * se / 1e6) // of µs: the squares of ns are too large for a sum
 	}
-	return n, float64(sum) / float64(max(1, n)), (float64(would) + 2*math.Sqrt(float64(square))*1e3) / float64(max(1, n))
+	n1 := float64(max(1, n))
+	return n, float64(sum) / n1, (float64(would) + 2e3*math.Sqrt(float64(square))) / n1
 }
 
 func signed(ns float64) string {

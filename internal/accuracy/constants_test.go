@@ -89,9 +89,6 @@ func TestNumbersMultiplied(t *testing.T) {
 
 // The recorded section is of constants that there are: a row whose constant has gone or has another value is stale.
 func TestRecordedConstants(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it reads all sources")
-	}
 	doc, err := os.ReadFile("../../docs/accuracy.md")
 	if err != nil {
 		t.Fatal(err)
